@@ -1,12 +1,12 @@
-"""Make what a release consists of, in a folder: `python deploy/dist.py dist`.
+"""Make the files of a release in a folder: `python deploy/dist.py dist`.
 
 - the wheel and the source distribution
-- a single file with Eastgate and what it requires, for this Python and this platform, made by shiv
+- a single file with Eastgate and its dependencies, for this Python and this platform, made by shiv
 - an SBOM of that file, as CycloneDX
 - `SHA256SUMS` of all of them
 
-Each step works in environments of its own, and the last step runs what was made. The versions in the single file are
-those of `deploy/constraints.txt`. With the same Python and the same `SOURCE_DATE_EPOCH`, two runs make the same bytes.
+Each step has its own environments, and the last step runs the results. `deploy/constraints.txt` has the versions in the
+single file. With the same Python and the same `SOURCE_DATE_EPOCH`, two runs make the same bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SUMS = "SHA256SUMS"
-_FIRST_ZIP_TIME = "315532800"  # 1980-01-01, the earliest time that an entry of an archive can have
+_FIRST_ZIP_TIME = "315532800"  # 1980-01-01, the earliest possible time of an entry
 _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 _PREAMBLE = f"""\
 import sys
@@ -35,7 +35,7 @@ if sys.version_info[:2] != {sys.version_info[:2]}:
 
 
 def make(output: Path) -> None:
-    """Write everything to a folder, which is made if it is not there."""
+    """Write all files to a folder, which is created if needed."""
     output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="eastgate-dist-") as folder:
         work = Path(folder)
@@ -56,7 +56,7 @@ def make(output: Path) -> None:
 
 
 def check(output: Path) -> None:
-    """Run what was made: the sums, `eastgate version`, and a question."""
+    """Run the results: verify the sums, and run `eastgate version` and a question."""
     _run("sha256sum", "--check", "--strict", "--quiet", SUMS, cwd=output)
     (program,) = output.glob("*.pyz")
     with tempfile.TemporaryDirectory(prefix="eastgate-dist-") as folder:
@@ -73,7 +73,7 @@ def _tools() -> list[str]:
 
 
 def _environment(folder: Path, *installed: str | Path) -> Path:
-    """Make an environment with some packages, and return the folder of its programs."""
+    """Create an environment with these packages, and return the folder of its programs."""
     venv.create(folder, with_pip=False)
     bin_folder = folder / "bin"
     pip = [sys.executable, "-m", "pip", "--python", bin_folder / "python"]
@@ -83,7 +83,7 @@ def _environment(folder: Path, *installed: str | Path) -> Path:
 
 def _single_file(tools: Path, inside: Path, output: Path) -> Path:
     (packages,) = inside.parent.glob("lib/python*/site-packages")
-    for name in ("RECORD", "direct_url.json"):  # they hold paths of this run, and nothing reads them
+    for name in ("RECORD", "direct_url.json"):  # they hold paths of this run, and are not needed
         for written in packages.glob(f"*.dist-info/{name}"):
             written.unlink()
     preamble = inside.parent / "preamble.py"

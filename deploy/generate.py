@@ -1,4 +1,4 @@
-"""Write what the chart takes from the code, and the plain manifests that it renders. A test checks both.
+"""Write the generated files of the chart, and the plain manifests that the chart renders. A test checks both.
 
 `python deploy/generate.py` needs `helm` on the PATH, or its path in $HELM.
 """
@@ -56,7 +56,7 @@ _NAMESPACE = {
 
 
 def chart_files() -> dict[str, str]:
-    """Return the generated files of the chart, by their path in it."""
+    """Return the generated files of the chart, by their path in the chart."""
     rules = {
         "base": base_rules(),
         "webhooks": webhook_rules(),
@@ -103,7 +103,7 @@ def _by_name(manifests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]
 
 
 def _kept(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a definition that Helm leaves in the cluster, since all policies would go with it."""
+    """Return a definition that Helm does not delete, since all policies would be deleted with it."""
     metadata = definition["metadata"]
     return {**definition, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **_KEEP}}}
 
@@ -113,7 +113,7 @@ def _labelled(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _WithoutAliases(yaml.SafeDumper):
-    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - files are put together, and aliases would clash
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - files are joined, and aliases would clash
         return True
 
 

@@ -20,7 +20,7 @@ from bench.report import Section
 
 __all__ = ["run", "seconds_of_graph"]
 
-Reached = Mapping[tuple[str, str], frozenset[int]]
+DestinationVerdicts = Mapping[tuple[str, str], frozenset[int]]
 _EVERYTHING = "All Connections"
 
 
@@ -54,7 +54,7 @@ def seconds_of_graph(connectivity: Connectivity, manifests: Path) -> float:
     return _compare(connectivity, graph, _of_graph)
 
 
-def _compare(connectivity: Connectivity, command: Sequence[str], read: Callable[[str], Reached]) -> float:
+def _compare(connectivity: Connectivity, command: Sequence[str], read: Callable[[str], DestinationVerdicts]) -> float:
     """Run a command, compare what it says with what it must say, and return its CPU seconds."""
     before = _children()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -72,7 +72,7 @@ def _children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _of_graph(text: str) -> Reached:
+def _of_graph(text: str) -> DestinationVerdicts:
     reached: dict[tuple[str, str], frozenset[int]] = {}
     for edge in json.loads(text)["edges"]:
         caller, to = edge["from"].removeprefix("sa:"), edge["to"].removeprefix("pod:")
@@ -81,7 +81,7 @@ def _of_graph(text: str) -> Reached:
     return reached
 
 
-def _of_list(text: str) -> Reached:
+def _of_list(text: str) -> DestinationVerdicts:
     rows = csv.DictReader(io.StringIO(text))
     ends = ((_app(row["src"]), _app(row["dst"]), row["conn"]) for row in rows)
     return {(caller, to): _ports(conn) for caller, to, conn in ends if caller and to}

@@ -1,6 +1,6 @@
-"""Make the archive of the kubectl plugin, the same bytes each time, and its manifest for krew.
+"""Make the archive of the kubectl plugin, reproducibly, and its manifest for krew.
 
-`python deploy/krew/package.py --url URL --output dist`: URL is where the archive is going to be served.
+`python deploy/krew/package.py --url URL --output dist`: URL is the future address of the archive.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def manifest(url: str, content: bytes) -> str:
 
 def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--url", required=True, help="where the archive is going to be served")
+    parser.add_argument("--url", required=True, help="the future address of the archive")
     parser.add_argument("--output", type=Path, default=Path("dist"))
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)

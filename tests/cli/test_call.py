@@ -107,7 +107,7 @@ def test_json_has_both_verdicts_and_the_body(cli: Cli, mesh: Up) -> None:
 def test_an_identity_that_nobody_trusts_fails_in_the_handshake(cli: Cli, mesh: Up) -> None:
     done = call(cli, "--from", "spiffe://evil.example/ns/shop/sa/web", "--to", "pod:shop/web")
     assert done.exit_code == 1
-    assert "TLS handshake: its certificate is of a trust domain that the mesh does not trust" in done.stdout
+    assert "TLS handshake: its certificate is from a trust domain that the mesh does not trust" in done.stdout
     assert "the handshake failed, so that no policy was asked" in done.stdout
     assert "DISAGREE" not in done.stdout
 
@@ -167,7 +167,7 @@ def test_an_application_that_is_down_behind_a_port_is_no_denial(cli: Cli, mesh: 
     done = call(cli, *METRICS, *words)
     assert done.exit_code == 4, done.stdout
     assert done.stdout.startswith("NO ANSWER  ")
-    assert "  proxy:  allow: it was let in, and the application cannot be reached\n" in done.stdout
+    assert "  proxy:  allow: it was allowed, but the application cannot be reached\n" in done.stdout
     assert "  engine: allow: ClusterAuthorizationPolicy/metrics rule 0 allows it" in done.stdout
     assert "DISAGREE" not in done.stdout
     denied = call(cli, "--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "9090", *words)
@@ -184,7 +184,7 @@ def test_an_application_that_is_down_is_told_of_once(cli: Cli, mesh: Up) -> None
     *before, down = events  # a busy proxy may log the end of the connection before it logs the reason, never after it
     assert len(before) <= 1
     assert (down["verdict"], down["detail"]) == ("allow", "UF,URX")
-    assert down["reason"] == "it was let in, and the application cannot be reached"
+    assert down["reason"] == "it was allowed, but the application cannot be reached"
     why = json.loads(cli("why", "--name", "calls", "-o", "json", json.dumps(down)).stdout)["lines"]
     assert why[0]["standing"] == "the manifests still say so"
 

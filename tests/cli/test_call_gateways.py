@@ -251,7 +251,7 @@ def test_a_line_is_compared_with_the_manifests_of_today(cli: Cli, mesh: Up, tmp_
     (tmp_path / "agents.yaml").write_text(AGENTS.replace("maths.example]", "maths.example, more.example]", 1))
     assert cli("why", "-f", str(tmp_path), line).exit_code == 0
     (tmp_path / "agents.yaml").write_text(AGENTS.replace("name: maths}]", "name: gone}]", 1))
-    assert "the routes that led it there are others today" in cli("why", "-f", str(tmp_path), line).stdout
+    assert "today's routes do not lead the request there" in cli("why", "-f", str(tmp_path), line).stdout
 
 
 def test_events_status_and_metrics_have_gateways(cli: Cli, mesh: Up) -> None:

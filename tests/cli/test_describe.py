@@ -59,9 +59,9 @@ def test_points_that_policies_affect_are_texts_in_json(cli: Cli) -> None:
 def test_findings_that_were_not_looked_for_are_not_shown_as_none(
     cli: Cli, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(policies, "_MOST_WORKLOADS", 1)
+    monkeypatch.setattr(policies, "_MAX_WORKLOADS", 1)
     assert (
-        "not looked for: there are more than 1 workloads; run eastgate lint"
+        "not computed: there are more than 1 workloads; run eastgate lint"
         in cli("describe", "pod/cart", "-n", "shop", "-f", shop).stdout
     )
     described = json.loads(cli("describe", "pod/cart", "-n", "shop", "-f", shop, "-o", "json").stdout)

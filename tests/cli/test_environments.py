@@ -234,7 +234,7 @@ def test_a_graph_of_nothing_is_one_line_for_all_environments(names: list[str], l
         _write(f"repo/{name}", f"# {name}\n{_NOTHING}")
     result = repo("graph", "-f", "repo")
     assert result.stdout.splitlines()[-1] == line
-    assert "nobody can reach anything" not in result.stdout
+    assert "no selected caller can reach" not in result.stdout
     for name in names:
         Path(f"repo/{name}/redis").touch()
     result = repo("graph", "-f", "repo")
@@ -246,7 +246,7 @@ def test_only_empty_graphs_are_one_line_too(cli: Cli) -> None:
     for name in "abcd":
         _write(f"repo/{name}", f"# {name}\n{_NOTHING}")
     assert cli("graph", "-f", "repo").stdout == "nothing to show in all 4 environments\n"
-    assert cli("graph", "-f", "repo/a").stdout == "nobody can reach anything that is asked about\n"
+    assert cli("graph", "-f", "repo/a").stdout == "no selected caller can reach a selected destination\n"
 
 
 def test_a_heading_names_a_few_of_many_environments(repo: Cli) -> None:

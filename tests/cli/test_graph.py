@@ -105,7 +105,7 @@ def test_edges_that_an_unread_policy_could_change_have_a_question_mark(cli: Cli,
         "CiliumNetworkPolicy/shop/cart"
     }
     assert ("sa:monitoring/prometheus", "pod:shop/payments", "9090", "allow") in verdicts
-    assert "CiliumNetworkPolicy/shop/cart could deny what is marked allow? or depends?" in shown.stdout
+    assert "CiliumNetworkPolicy/shop/cart could deny edges that are marked allow? or depends?" in shown.stdout
     assert "it is about shop/cart" in shown.stdout
     assert f"not considered: 1 CiliumNetworkPolicy: {tmp_path}/unread.yaml:2\n" in shown.stdout
     assert "of which" not in shown.stdout
@@ -130,7 +130,7 @@ spec:
     (tmp_path / "broken.yaml").write_text(broken, "utf-8")
     shown = cli("graph", shop, str(tmp_path))
     assert shown.exit_code == 2
-    assert "AuthorizationPolicy/shop/broken cannot be read: what it targets is shown as closed" in shown.stdout
+    assert "AuthorizationPolicy/shop/broken cannot be read: its targets are shown as closed" in shown.stdout
     data = json.loads(cli("graph", shop, str(tmp_path), "-o", "json").stdout)
     assert not [edge for edge in data["edges"] if edge["to"] == "pod:shop/cart"]
     assert "cannot be read" in data["notes"][0]

@@ -205,7 +205,7 @@ def test_a_port_that_nothing_has(cli: Cli) -> None:
     Path("i.yaml").write_text(invariant("never: {from: {any: true}, to: {services: [shop/cards]}, ports: [444]}"))
     result = cli("test", "i.yaml")
     assert result.exit_code == 1
-    assert "what the statement names has no port 444" in result.stdout
+    assert "none of the named Services and Gateways has port 444" in result.stdout
     assert "write one of its ports: 443" in result.stderr
 
 
@@ -223,7 +223,7 @@ def test_labels_that_no_workload_has_make_it_about_nothing(cli: Cli, more: str) 
     never = "never: {from: {any: true}, to: {pods: {matchLabels: {app: none}}}}"
     status, told = run(cli, invariant(never, more=more))
     assert status == 1
-    assert "not proven: it is about nothing that the manifests declare" in told
+    assert "not proven: no manifest declares its destinations" in told
 
 
 def test_what_is_not_read_keeps_it_from_being_proven(cli: Cli) -> None:
@@ -232,7 +232,7 @@ def test_what_is_not_read_keeps_it_from_being_proven(cli: Cli) -> None:
     always = f"always: {{from: {{serviceAccounts: [shop/cart]}}, to: {IN_SHOP}, ports: [8443]}}"
     status, told = run(cli, invariant(always))
     assert status == 1
-    assert "not proven: what is not read could change it: 1 CiliumNetworkPolicy" in told
+    assert "not proven: unread objects could change it: 1 CiliumNetworkPolicy" in told
     assert run(cli, invariant(always, more="unread: ignore"))[0] == 0
     assert run(cli, invariant(ONLY_CART))[0] == 0  # it can only deny more
 

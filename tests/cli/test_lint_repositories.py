@@ -183,7 +183,7 @@ def test_misspelt_labels_are_found_beside_an_operator(cli: Cli) -> None:
     Path("m/typo.yaml").write_text(text, encoding="utf-8")
     found = cli("lint", "m", "--select", "EG63").output
     assert "nothing is labelled app: wep; did you mean app: web?" in found
-    assert "NetworkPolicy/compute/owned is about pods {queue.example.dev/job: gone}" not in found  # it makes others
+    assert "NetworkPolicy/compute/owned selects pods {queue.example.dev/job: gone}" not in found  # it makes others
 
 
 def test_a_label_of_a_definition_that_people_write_too_is_looked_for(cli: Cli) -> None:
@@ -192,7 +192,7 @@ def test_a_label_of_a_definition_that_people_write_too_is_looked_for(cli: Cli) -
     own = POD.replace("NAME", "own").replace("app: own", "queue.example.dev/job: own")
     Path("m/owned.yaml").write_text(WEB + policy + own, encoding="utf-8")
     found = cli("lint", "m", "--select", "EG63").output
-    assert "NetworkPolicy/default/owned is about pods {queue.example.dev/job: a} in default" in found
+    assert "NetworkPolicy/default/owned selects pods {queue.example.dev/job: a} in default" in found
 
 
 @pytest.mark.real  # builds are processes

@@ -81,8 +81,8 @@ def test_a_line_is_explained_with_the_yaml(cli: Cli, manifests: Path, written: s
 def test_a_handshake_is_explained_in_words(cli: Cli, manifests: Path) -> None:
     done = cli("why", HANDSHAKE, "-f", "shop")
     assert done.exit_code == 0
-    assert "failed before any policy was asked: its certificate is of a trust domain that" in done.stdout
-    assert "it came from 127." in done.stdout
+    assert "failed before any policy was asked: its certificate is from a trust domain that" in done.stdout
+    assert "the connection came from 127." in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_what_changed_since_is_said(
     ("written", "code", "help_"),
     [
         ("hello", "EG0112", "give a line that a proxy wrote"),
-        (ALLOWED[:-30], "EG0112", "the line is cut off: give all of it"),
-        ('{"eastgate":"request"}', "EG0112", "give all of the line"),
-        (line('"connection"', '"decision":"0:none-of-3"'), "EG0113", "look for another line with"),
+        (ALLOWED[:-30], "EG0112", "the line is cut off: give the whole line"),
+        ('{"eastgate":"request"}', "EG0112", "give the whole line"),
+        (line('"connection"', '"decision":"0:none-of-3"'), "EG0113", "find another line with"),
         ("", "EG0112", "pipe a proxy's log"),
         (ALLOWED.replace("shop/cart", "shop/carts"), "EG0103", "give the manifests of that mesh"),
     ],
@@ -167,7 +167,7 @@ def test_what_the_log_does_not_tell_is_unknown(cli: Cli, tmp_path: Path) -> None
     written = json.loads(ALLOWED_L7) | {"workload/application": None, "workload/inbound": verdict}
     done = cli("why", json.dumps(written), "-f", "world.yaml")
     assert done.exit_code == 0
-    assert "today: it depends on what the log does not tell: header x-beta" in done.stdout
+    assert "today: it depends on attributes that are not in the log: header x-beta" in done.stdout
 
 
 def test_the_query_is_not_in_the_log(cli: Cli, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_the_query_is_not_in_the_log(cli: Cli, tmp_path: Path) -> None:
     verdict = "200:AuthorizationPolicy.policy.linkerd.io/shop/beta#0"
     written = json.loads(ALLOWED_L7) | {"workload/application": None, "workload/inbound": verdict}
     done = cli("why", json.dumps(written), "-f", "world.yaml")
-    assert "today: it depends on what the log does not tell: query parameter beta" in done.stdout
+    assert "today: it depends on attributes that are not in the log: query parameter beta" in done.stdout
 
 
 def test_of_a_connection_only_what_was_decided_before_any_request_counts(cli: Cli, manifests: Path) -> None:

@@ -95,7 +95,7 @@ def test_addresses_of_pods_tell_who_called_what(cli: Cli, tmp_path: Path) -> Non
 def test_who_called_decides_where_the_line_does_not_say_it(cli: Cli) -> None:
     done = cli("why", envoy(), *HTTP)
     assert done.exit_code == 0
-    assert "  today: it depends on what the log does not tell: identity" in done.stdout
+    assert "  today: it depends on attributes that are not in the log: identity" in done.stdout
 
 
 def test_a_connection_is_judged_as_bytes(cli: Cli) -> None:
@@ -154,7 +154,7 @@ def test_ztunnel_decides_by_connections(cli: Cli) -> None:
     line = ztunnel(f"{_REJECTED}: allow policies exist, but none allowed")
     done = cli("why", line, *HTTP, "--set", "istioDataPlane=ambient")
     assert "sa:default/bookinfo-reviews -> pod:default/ratings-v1 port 9080" in done.stdout
-    assert "ztunnel does not look at methods" in done.stdout
+    assert "ztunnel does not read methods" in done.stdout
     assert "  today: the manifests still say so" in done.stdout
 
 
@@ -296,7 +296,7 @@ def test_lines_that_cannot_be_located_are_named_after_the_others(cli: Cli) -> No
     done = cli("why", "-", *HTTP, stdin=f"{elsewhere}\n{envoy(method='PUT')}\n")
     assert done.exit_code == 2
     assert done.stdout.count("the log: DENIED") == 1
-    assert "error[EG0103]: no manifest declares what was called at 10.9.9.9" in done.stderr
+    assert "error[EG0103]: no manifest declares the destination at 10.9.9.9" in done.stderr
     assert "--to pod:<namespace>/<name>" in done.stderr
     alone = cli("why", elsewhere, *HTTP, "-o", "json")
     assert (alone.exit_code, json.loads(alone.stdout)["diagnostics"][0]["code"]) == (2, "EG0103")

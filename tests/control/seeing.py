@@ -1,4 +1,4 @@
-"""Everything that somebody may see of a control plane, to compare one that follows with one that begins."""
+"""The observable state of a control plane, to compare one that followed changes with a new one."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def seen(authority: Authority, enforcement: Enforcement, port: int) -> Iterator[
 
 
 def verdict_of(authority: Authority, question: Question) -> str:
-    """Return a verdict with its reasons, or why there is none."""
+    """Return a verdict with its reasons, or the reason for an error."""
     try:
         decision = authority.decide(question)
     except QuestionError as error:
         return error.diagnostic.message
     told = decision.to_json()
-    return json.dumps({key: told[key] for key in told if key != "trace"}, default=str)  # which tells the time
+    return json.dumps({key: told[key] for key in told if key != "trace"}, default=str)  # it contains the time

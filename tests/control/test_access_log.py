@@ -1,4 +1,4 @@
-"""Lines of a proxy's log as what was decided."""
+"""Decisions read from lines of a proxy's log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ALLOWED, _DENIED = "200:open", "403:none-of-1"
         (None, "downstream_remote_disconnect", "DC", False),
     ],
 )
-def test_a_request_is_allowed_where_it_was_passed_on_whatever_became_of_its_answer(
+def test_a_request_that_was_passed_on_counts_as_allowed_with_any_answer(
     decision: str | None, details: str, flags: str | None, allowed: bool
 ) -> None:
     seen = read_record({**_LINE, "decision": decision, "details": details, "flags": flags})
@@ -43,7 +43,7 @@ _WEB, _CART = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/n
         ("none", _WEB, _WEB),
         ("-", _WEB, _WEB),
         (_CART, None, _CART),
-        (_CART, _WEB, _CART),  # a certificate comes first
+        (_CART, _WEB, _CART),  # a certificate has priority
         (None, None, None),
     ],
 )
@@ -64,7 +64,7 @@ _RULE = "AccessPolicy.agentic/prod/asks#0"
         (f"200:{_RULE}", "via_upstream", None, 200, f"200:{_RULE}"),
         (f"200:{_RULE}", "upstream_reset_before_response_started{timeout}", "UC", 503, f"200:{_RULE}"),
         (f"403:{_RULE}", "ext_authz_denied", "UAEX", 403, f"403:{_RULE}"),
-        (f"403:{_RULE}", "ext_authz_denied", "UAEX", 200, f"403:{_RULE}"),  # told as a JSON-RPC error
+        (f"403:{_RULE}", "ext_authz_denied", "UAEX", 200, f"403:{_RULE}"),  # returned as a JSON-RPC error
         (None, "via_upstream", None, 200, "200:authorizer"),
         (None, "ext_authz_denied", "UAEX", 403, "403:authorizer"),
         (None, "ext_authz_denied", "UAEX", 200, "403:authorizer"),
@@ -73,7 +73,7 @@ _RULE = "AccessPolicy.agentic/prod/asks#0"
         (f"200:{_RULE}", "downstream_remote_disconnect", "DC", 0, f"200:{_RULE}"),
     ],
 )
-def test_of_what_was_left_to_an_authorizer_its_decision_counts(
+def test_the_decision_of_the_authorizer_counts_if_it_was_asked(
     authorizer: str | None, details: str, flags: str | None, status: int, decision: str
 ) -> None:
     line = {**_LINE, "decision": "200:ask", "authorizer": authorizer, "details": details, "flags": flags}
@@ -91,7 +91,7 @@ def test_a_consent_does_not_count_where_something_refused_after_it() -> None:
 
 
 @pytest.mark.parametrize(("status", "allowed"), [(301, True), (302, True), (500, False), (503, False)])
-def test_of_what_a_gateway_answers_itself_only_a_redirect_is_allowed(status: int, allowed: bool) -> None:
+def test_only_a_redirect_is_an_allowed_answer_of_the_gateway_itself(status: int, allowed: bool) -> None:
     seen = read_record({**_LINE, "decision": _ALLOWED, "details": "direct_response", "status": status})
     assert seen is not None
     assert seen.allowed == allowed
@@ -107,7 +107,7 @@ def test_a_gateway_logs_where_it_led_a_request_and_how_it_came() -> None:
 
 
 def test_the_same_source_elsewhere_is_another_connection() -> None:
-    """A client may call from one address and port to several workloads at once."""
+    """A client may call several workloads at once from one address and port."""
     history = History()
     here = {**_LINE, "source": "127.64.0.6:4000", "workload": "shop/cart", "port": 8080, "decision": _ALLOWED}
     there = {**here, "workload": "shop/web"}

@@ -1,4 +1,4 @@
-"""The thread that answers the checks of gateways: one at a time or many, and it ends in order."""
+"""The thread that answers the checks of gateways, one or many at a time, and its shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which ports are closed because their proxy does not have what it should, and when they open again."""
+"""Ports that are closed because their proxy lacks resources, and their opening."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from datetime import UTC, datetime
 import pytest
 
 from eastgate.control import closures as closures_module
-from eastgate.control.closures import TRUST, Closing, Closures
+from eastgate.control.closures import TRUST, ClosingResources, Closures
 from eastgate.envoy.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, ResourceKey, XdsResource
 from eastgate.envoy.server.status import ResourceRejection, ResourceState, ResourceStatus
 
 NODE, PORT = "shop/cart", 80
-CLOSING = Closing(XdsResource(LISTENER, "connections/80", b"closed"), (LISTENER, "inbound/80"), (EXTENSION, "80/audit"))
+CLOSING = ClosingResources(
+    XdsResource(LISTENER, "connections/80", b"closed"), (LISTENER, "inbound/80"), (EXTENSION, "80/audit")
+)
 WHO, RULES, OUTER = (LISTENER, "connections/80"), (EXTENSION, "80/requests"), (LISTENER, "inbound/80")
 POLICY = "Kind/shop/p"
 
 
 @pytest.fixture(autouse=True)
 def any_body(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bodies of these resources are no messages."""
+    """Accept any body: the bodies of these resources are not messages."""
     monkeypatch.setattr(closures_module, "find_obstacle", lambda _: None)
 
 
@@ -47,7 +49,7 @@ def _states(*but: ResourceKey) -> dict[ResourceKey, ResourceState]:
 
 
 @pytest.mark.parametrize("key", [WHO, RULES, OUTER, TRUST])
-def test_whatever_decides_closes_the_port_when_it_is_rejected(key: ResourceKey) -> None:
+def test_a_rejected_deciding_resource_closes_the_port(key: ResourceKey) -> None:
     closures = Closures()
     _reject(closures, key)
     assert _guard(closures)[WHO] == b"closed"
@@ -57,7 +59,7 @@ def test_whatever_decides_closes_the_port_when_it_is_rejected(key: ResourceKey) 
 
 
 @pytest.mark.parametrize("key", [CLOSING.audit, (CLUSTER, "app/80")])
-def test_what_decides_nothing_closes_nothing(key: ResourceKey) -> None:
+def test_a_rejected_resource_that_does_not_decide_closes_nothing(key: ResourceKey) -> None:
     closures = Closures()
     _reject(closures, key)
     assert _guard(closures)[WHO] == b"1"
@@ -85,7 +87,7 @@ def test_a_port_opens_when_everything_else_was_accepted_and_not_before() -> None
     assert not closures.has_closed_ports(NODE)
 
 
-def test_a_proxy_that_rejects_what_closes_loses_the_listener() -> None:
+def test_a_proxy_that_rejects_the_closing_listener_loses_the_outer_listener() -> None:
     closures = Closures()
     _reject(closures, RULES)
     _guard(closures)
@@ -102,8 +104,8 @@ def test_a_port_that_is_gone_is_not_closed() -> None:
     assert not closures.has_closed_ports(NODE)
 
 
-def test_what_a_proxy_accepts_after_all_is_not_held_against_it() -> None:
-    """An address that was taken is free again."""
+def test_a_rejection_is_forgotten_after_a_later_acceptance() -> None:
+    """For example, an address that was in use is free again."""
     closures = Closures()
     _reject(closures, OUTER)
     _guard(closures)

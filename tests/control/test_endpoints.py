@@ -1,4 +1,4 @@
-"""The authorizer of gateways as a service: over TLS, for gateways and for nobody else."""
+"""The authorizer of gateways as a service over TLS, which only gateways can use."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class TestAdmission:
                 assert await self._call(port, ca, "spiffe://cluster.local/ns/shop/sa/app", ca) == b""
                 assert await self._call(port, other, _GATEWAY, ca) == b""  # of a CA that is not trusted
                 ca.prepare_root()
-                ca.activate_root()  # connections from now on have the new certificate, and are verified with the bundle
+                ca.activate_root()  # new connections use the new certificate, and are verified with the new bundle
                 assert await self._call(port, ca, _GATEWAY, ca) == b"hello"
             finally:
                 server.close()
@@ -86,7 +86,7 @@ class TestAdmission:
 
     @pytest.mark.real
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_without_tls_nobody_is_heard(self, loop: str) -> None:
+    def test_connections_without_tls_are_refused(self, loop: str) -> None:
         async def test() -> None:
             port = free_port()
             server = await _endpoint(EmbeddedCa("cluster.local"), port, lambda _: True).listen(_Echo)
@@ -103,7 +103,7 @@ class TestAdmission:
 
 @asynccontextmanager
 async def _authorizer_service(store: ToyStore, admitted: list[str]) -> AsyncIterator[None]:
-    """Have the gateways of a mesh ask an authorizer on ports, in the place of that on sockets."""
+    """Run an authorizer on ports for the gateways of a mesh, in place of the one on sockets."""
     mesh, ports = store.mesh, (free_port(), free_port())
     ca = mesh.certificates.source
     assert isinstance(ca, EmbeddedCa)
@@ -129,6 +129,6 @@ def test_a_gateway_asks_the_service_and_without_an_answer_nothing_passes(tmp_pat
                 assert await store.partner("WRONG") == 401
             assert await store.partner(_KEY) == 503
             async with _authorizer_service(store, []):
-                assert await store.partner(_KEY) == 503  # it is no gateway, says the service
+                assert await store.partner(_KEY) == 503  # the service refuses it: it is not a gateway
 
     asyncio.run(test())

@@ -1,4 +1,4 @@
-"""The modes that `up` tells of, beside those that `get` shows."""
+"""The modes that `up` prints, in addition to those of `get`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way out of a workload: its application uses the sidecar as an HTTP proxy, and is that workload to everyone."""
+"""Outbound connections of a workload: its application uses the sidecar as an HTTP proxy, with its identity."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_an_application_calls_services_by_their_names(workload: str, url: str, s
         assert json.loads(called.body)["workload"] == "shop/cart"
 
 
-def test_there_is_no_way_out_of_a_workload_whose_application_is_not_the_users() -> None:
+def test_a_workload_without_an_application_of_the_user_has_no_outbound_listener() -> None:
     async def run() -> Called:
         async with LocalMesh(read, options=MeshOptions(name=f"t{os.getpid()}-no-outbound")) as mesh:
             site = mesh.sites["shop/web"]

@@ -1,4 +1,4 @@
-"""A cluster whose API server asks a replica of the controller about every change."""
+"""A cluster whose API server sends every change to a replica of the controller."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
 
 class Cluster:
-    """An API server with a replica of the controller, whose webhooks it asks."""
+    """An API server, and a replica of the controller that serves its webhooks."""
 
     def __init__(self, server: ApiServer, replicas: Replicas) -> None:
         self.server = server
@@ -32,7 +32,7 @@ class Cluster:
         return status, str(answer.get("message", ""))
 
     def state(self, spec: Plain) -> None:
-        """Make a ClusterInvariant, and wait until it is proven."""
+        """Create a ClusterInvariant, and wait until it is proven."""
         self.statements += 1
         path, name = "/apis/eastgate.dev/v1alpha1/clusterinvariants", f"i{self.statements}"
         self.server.create(
@@ -48,7 +48,7 @@ class Cluster:
         self.replicas.wait_until(is_proven)
 
     def reviews(self) -> float:
-        """Return how many changes the replica was asked about."""
+        """Return the number of reviews that the replica got."""
         return sum(float(number) for number in _REVIEWS.findall((self.replicas.fetch("a", "/metrics") or b"").decode()))
 
 
@@ -56,7 +56,7 @@ class Cluster:
 def run_judged(
     folder: Path, definitions: Sequence[str] = ("eastgate",), options: Sequence[str] = ()
 ) -> Iterator[Cluster]:
-    """Run an API server, and a replica with the account that it has in a cluster, until it is asked."""
+    """Run an API server, and a replica with its account in a cluster, until it gets reviews."""
     for part in ("api", "replicas"):
         (folder / part).mkdir()
     with ApiServer(folder / "api") as server:

@@ -1,6 +1,6 @@
-"""Calls `HOST PORT [NAME=VALUE...]` over and over until standard input ends, then prints all answers as JSON.
+"""Calls `HOST PORT [NAME=VALUE...]` repeatedly until standard input ends, then prints all answers as JSON.
 
-Every second request is on a connection of its own, the others are on one that stays open as long as it can.
+Every second request has a new connection. The others use one connection as long as it stays open.
 """
 
 from __future__ import annotations

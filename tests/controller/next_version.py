@@ -1,4 +1,4 @@
-"""The command of a next version of Eastgate: it decides the same, and writes extension configs in other bytes."""
+"""The command of a later version of Eastgate with the same decisions, but other bytes in extension configs."""
 
 from __future__ import annotations
 

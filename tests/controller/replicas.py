@@ -18,7 +18,7 @@ _PORTS = ("xds", "authorizer", "tools", "peers", "webhook", "http")
 
 
 class Replicas(Processes):
-    """Replicas of the controller on loopback, each with ports of its own; or at `hosts`, each at its usual ports."""
+    """Replicas of the controller on loopback, each with its own ports; or at `hosts`, each with the default ports."""
 
     is_bound = True
 
@@ -38,11 +38,11 @@ class Replicas(Processes):
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.ports: dict[str, dict[str, int]] = {}
         self.program = ["-m", "eastgate"]
-        """The arguments of Python that start the command."""
+        """Set the Python arguments that start the command."""
         server.create("/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
 
     def launch(self, name: str) -> None:
-        """Start a replica, and do not wait for it."""
+        """Start a replica without waiting for it."""
         own = {} if name in self._hosts else {port: free_port() for port in _PORTS}
         self.ports[name] = own or {"http": 8080}
         chosen = [f"--{port}-port={number}" for port, number in own.items()]
@@ -74,7 +74,7 @@ class Replicas(Processes):
         return self.fetch(name, "/readyz") == b"ready\n"
 
     def fetch(self, name: str, path: str) -> bytes | None:
-        """Return what a replica answers over HTTP; None where it does not, or not with 200."""
+        """Return the HTTP response of a replica, or None without a status 200."""
         try:
             with urllib.request.urlopen(
                 f"http://{self.host(name)}:{self.ports[name]['http']}{path}", timeout=10
@@ -85,17 +85,17 @@ class Replicas(Processes):
             return None
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return all that the replicas have logged, line by line. The last one may be written just now."""
+        """Return all log lines of the replicas. The last one may be incomplete."""
         texts = (path.read_text(encoding="utf-8").splitlines(keepends=True) for path in self.folder.glob("*.log"))
         return [json.loads(line) for lines in texts for line in lines if line.startswith("{") and line.endswith("\n")]
 
     @property
     def leader(self) -> str:
-        """The replica that holds the Lease."""
+        """Return the replica that holds the Lease."""
         path = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/eastgate"
         _, lease = self._server.request("GET", path)
         return str((lease.get("spec") or {}).get("holderIdentity") or "")
 
     def lose(self, name: str, *, is_asked: bool) -> None:
-        """Ask a replica to end, or kill it."""
+        """Stop a replica, or kill it."""
         self.end(self.processes.pop(name), is_asked=is_asked)

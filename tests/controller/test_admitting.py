@@ -1,4 +1,4 @@
-"""What a replica answers when a pod is created, and when a policy is stored."""
+"""The answers of a replica to new pods and to stored policies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _created(**spec: Any) -> Mutation:
     return mutate_pod(InjectionOptions(), change)
 
 
-def test_whoever_the_api_server_asks_about_gets_a_sidecar_whatever_is_known_of_the_namespace() -> None:
+def test_every_pod_in_a_review_gets_a_sidecar_without_knowledge_of_its_namespace() -> None:
     assert any(operation["path"] == "/spec/initContainers" for operation in _created().patch)
 
 
@@ -84,7 +84,7 @@ def test_kubectl_shows_which_pods_nothing_guards_and_which_invariant_refuses(own
         dry = ("apply", "--dry-run=server", "-f", "-")
         server.wait_until(lambda: server.try_kubectl(*dry, stdin=broken).returncode != 0)
         warned = server.try_kubectl(*dry, stdin=wider)
-        assert f"Warning: not enforced, for want of an eastgate proxy, at {shop}/bare\n" in warned.stderr
+        assert f"Warning: not enforced at pods without an eastgate proxy: {shop}/bare\n" in warned.stderr
         refused = server.kubectl(*dry, stdin=broken, fails=True)
         assert f"denied the request: breaks Invariant/{shop}/closed: " in refused
         assert ": : " not in refused
@@ -104,12 +104,12 @@ def test_where_a_mesh_enforces_no_pod_needs_a_proxy() -> None:
         for guarding in (bare_authority, None)
     }
     judge.close()
-    assert "not enforced, for want of an eastgate proxy, at shop/bare" in warnings[True]
+    assert "not enforced at pods without an eastgate proxy: shop/bare" in warnings[True]
     assert not any("not enforced" in warning for warning in warnings[False])
 
 
 def _changed(user: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> AdmissionJudgement:
-    """Have a policy changed in a namespace that has room for one of its size, and has one."""
+    """Change a policy in a namespace with space for one policy of its size, which it has."""
     first = policy("shop", "first", ["web"])
     sizes = PolicySizes(Settings(namespace_limit=Size(size_of(first))))
     sizes.put(ref_of(first), first)

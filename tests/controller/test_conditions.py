@@ -1,4 +1,4 @@
-"""Conditions that are wanted, merged into those that are there."""
+"""Wanted conditions, merged into existing ones."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def _entry(type_: str, status: str = "True", reason: str = "Accepted", **more: A
     return entry | {"lastTransitionTime": _THEN} | more
 
 
-def test_a_condition_that_nobody_has_written_yet_begins_now() -> None:
+def test_a_new_condition_begins_now() -> None:
     merged = merge_conditions(None, [StatusCondition.true("Accepted", "Accepted")], 1, _NOW)
     assert merged == [_entry("Accepted", lastTransitionTime=_NOW)]
 
 
-def test_what_is_there_already_changes_nothing() -> None:
+def test_an_existing_condition_does_not_change() -> None:
     existing = [_entry("Other", observedGeneration=7), _entry("Accepted")]
     assert merge_conditions(existing, [StatusCondition.true("Accepted", "Accepted")], 1, _NOW) == existing
 

@@ -1,4 +1,4 @@
-"""Of several replicas one leads; when it is gone another does, and never two at once."""
+"""One of several replicas leads. After its end another leads, and never two at once."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _TIMES = ElectionTimes(lease=2, renew=1.0, retry=0.2)
 
 
 class Replica:
-    """One replica, and how often it has led."""
+    """One replica, and the number of its terms."""
 
     def __init__(
         self, connection: Connection, namespace: str, name: str, leading: set[str], times: ElectionTimes = _TIMES
     ) -> None:
         self.election = Election(connection, namespace, name, times=times)
         self._leading = leading
-        self.beside: set[str] = set()  # who led while this one did
+        self.beside: set[str] = set()  # replicas that led at the same time
         self.terms = 0
         self.task = asyncio.create_task(self.election.run(self._lead))
 
@@ -81,7 +81,7 @@ def test_a_leader_that_is_killed_is_followed_when_its_lease_has_run_out(api_serv
         first = Replica(dead, namespace, "a", leading)
         await until(lambda: bool(leading))
         second = Replica(connection, namespace, "b", leading)
-        await dead.close()  # it can say nothing any more, and must stop leading by itself
+        await dead.close()  # it cannot reach the server, and must stop leading by itself
         await until(lambda: leading == {"b"})
         assert not first.election.leads
         assert not second.beside
@@ -93,7 +93,7 @@ def test_a_leader_that_is_killed_is_followed_when_its_lease_has_run_out(api_serv
 
 
 class _SlowAnswers(Connection):
-    """A connection whose writes arrive at once. Their answers come late, and nothing comes after the first."""
+    """A connection whose writes arrive at once, but whose answers are late. After the first write, nothing arrives."""
 
     seconds = 0.0
     written = False
@@ -113,7 +113,7 @@ class _SlowAnswers(Connection):
 
 @pytest.mark.parametrize("leads_before", [True, False])
 def test_an_answer_that_comes_late_makes_no_term_longer(api_server: ApiServer, leads_before: bool) -> None:
-    """The other replica counts from the write, and not from the answer."""
+    """The other replica counts from the time of the write, not of the answer."""
     times = ElectionTimes(lease=3, renew=2.5, retry=0.1)
 
     async def play(connection: Connection, namespace: str) -> None:
@@ -144,7 +144,7 @@ def test_an_answer_that_comes_late_makes_no_term_longer(api_server: ApiServer, l
     [{}, {"leaseTransitions": 2**31 - 1}, {"renewTime": "2099-01-01T00:00:00.000000Z"}, {"acquireTime": None}],
     ids=["as it is", "as often as can be", "renewed in the future", "never acquired"],
 )
-def test_a_lease_that_somebody_else_takes_ends_the_term(api_server: ApiServer, edited: dict[str, object]) -> None:
+def test_a_lease_that_another_replica_takes_ends_the_term(api_server: ApiServer, edited: dict[str, object]) -> None:
     async def play(connection: Connection, namespace: str) -> None:
         leading: set[str] = set()
         replica = Replica(connection, namespace, "a", leading)

@@ -1,4 +1,4 @@
-"""A replica that fails is replaced by another, which knows everything that the first one missed."""
+"""A failed replica is replaced by another, which reads everything that the first one missed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of a replica: a namespace owner cannot take it, and what was taken comes back."""
+"""The memory of a replica: an owner of a namespace cannot exhaust it, and used memory is released."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIZE = 900_000  # bytes; an API server stores no more than 1.5 MB
 
 
 def resident(pid: int) -> int:
-    """Return the memory that a process has, in MB."""
+    """Return the memory of a process in MB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) // 1024
 
@@ -38,14 +38,14 @@ def delete(server: ApiServer, objects: Iterable[dict[str, Any]]) -> None:
 
 
 def follow(server: ApiServer, replicas: Replicas, namespace: str, name: str) -> None:
-    """Have a replica read all that came before: policies of a kind come in the order of their changes."""
+    """Wait until a replica has read all earlier objects: policies of a kind arrive in the order of their changes."""
     last = policy(namespace, name, ["web"])
     server.create(path_of(last), last)
     replicas.wait_until(lambda: bool(condition_of(server, last)))
 
 
 def test_large_policies_that_select_nothing_cost_a_replica_little(own_api_server: ApiServer, tmp_path: Path) -> None:
-    """Without admission. Before there were limits, each took sixty times its size, and much of that for good."""
+    """This holds without admission. Without limits, each policy took sixty times its size, mostly for ever."""
     server = own_api_server
     server.install("eastgate", "istio")
     namespace = server.namespace("owner")
@@ -72,7 +72,7 @@ def test_large_policies_that_select_nothing_cost_a_replica_little(own_api_server
 
 
 def test_memory_comes_back_when_policies_are_deleted(own_api_server: ApiServer, tmp_path: Path) -> None:
-    """With limits that nobody reaches: of what was read, hardly anything stays."""
+    """With very high limits: hardly any memory of policies that were read remains."""
     server = own_api_server
     server.install("eastgate")
     namespace = server.namespace("owner")
@@ -93,7 +93,7 @@ def test_memory_comes_back_when_policies_are_deleted(own_api_server: ApiServer, 
 
 
 def test_the_newest_policies_of_a_namespace_are_beyond_its_limit(own_api_server: ApiServer, tmp_path: Path) -> None:
-    """On all replicas the same ones, until there is room again."""
+    """All replicas select the same policies, until there is space again."""
     server = own_api_server
     server.install("eastgate")
     namespace = server.namespace("owner")
@@ -119,7 +119,7 @@ def test_the_newest_policies_of_a_namespace_are_beyond_its_limit(own_api_server:
 
 
 def is_later(server: ApiServer, obj: dict[str, Any], namespace: str) -> bool:
-    """Return whether what is created now is of a later second than an object."""
+    """Return whether an object that is created now gets a later second than this one."""
     _, stored = server.request("GET", f"{path_of(obj)}/{obj['metadata']['name']}")
     probe = server.create(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"generateName": "probe-"}})
     return bool(probe["metadata"]["creationTimestamp"] > stored["metadata"]["creationTimestamp"])

@@ -1,4 +1,4 @@
-"""Changes of policies whose copies an installed mesh enforces: Invariants are about what people have written."""
+"""Changes of policies with copies in an installed mesh: Invariants are about the policies of users."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def shop(cluster: Cluster) -> Iterator[str]:
-    """A namespace with a pod that only `web` may call: a copy in Istio says so."""
+    """Yield a namespace with a pod that only `web` may call, by a copy in Istio."""
     name = cluster.server.namespace("shop")
     cluster.server.create(f"/api/v1/namespaces/{name}/pods", CART)
     cluster.server.create(policies_of(name), policy(name, "a", ["web"]))
@@ -48,15 +48,15 @@ def test_a_copy_does_not_stand_in_for_the_policy_that_is_deleted(cluster: Cluste
     assert "breaks ClusterInvariant" in answer["message"]
 
 
-def test_a_copy_does_not_stand_in_for_what_a_policy_said_before(cluster: Cluster, shop: str) -> None:
+def test_a_copy_does_not_replace_the_old_policy_in_a_judgement(cluster: Cluster, shop: str) -> None:
     opened = {"spec": {"rules": [{"authorizationSource": {"serviceAccounts": ["stranger"]}}]}}
     status, message = cluster.patch(f"{policies_of(shop)}/a", opened)
     assert status == 403
     assert "breaks ClusterInvariant" in message
 
 
-def test_nobody_has_us_remove_what_an_invariant_needs(cluster: Cluster) -> None:
-    """An object with the marks of a copy is taken for one of ours, and removed where no policy needs it."""
+def test_a_forged_copy_cannot_make_eastgate_remove_a_needed_policy(cluster: Cluster) -> None:
+    """An object with the labels of a copy counts as a copy, and is removed if no policy needs it."""
     shop = cluster.server.namespace("shop")
     cluster.server.create(f"/api/v1/namespaces/{shop}/pods", CART)
     spec = {"selector": {"matchLabels": {"app": "cart"}}, "action": "DENY", "rules": [{}]}
@@ -72,7 +72,7 @@ def test_nobody_has_us_remove_what_an_invariant_needs(cluster: Cluster) -> None:
     assert cluster.patch(f"{of_istio(shop)}/by-hand", {"metadata": {"labels": labels}})[0] == 200
 
 
-def test_what_has_the_marks_of_a_copy_is_judged_where_somebody_else_writes_it(cluster: Cluster, shop: str) -> None:
+def test_a_change_of_a_copy_by_another_user_is_judged_and_reverted(cluster: Cluster, shop: str) -> None:
     (copy,) = copies(cluster, shop)
     others = {"spec": {"rules": [{"from": [{"source": {"namespaces": ["nobody"]}}]}]}}
     assert cluster.patch(f"{of_istio(shop)}/{copy['metadata']['name']}", others)[0] == 200
@@ -80,7 +80,7 @@ def test_what_has_the_marks_of_a_copy_is_judged_where_somebody_else_writes_it(cl
 
 
 def test_a_policy_for_istio_itself_may_not_open_what_an_invariant_closes(cluster: Cluster, shop: str) -> None:
-    """Istio combines it with the copy, and no copy can be written beside it."""
+    """Istio combines it with the copy, and Eastgate can write no other copy for it."""
     spec = {"selector": {"matchLabels": {"app": "cart"}}, "action": "ALLOW", "rules": [{}]}
     wide = {"apiVersion": f"{_GROUP}/v1", "kind": "AuthorizationPolicy", "metadata": {"name": "wide"}, "spec": spec}
     status, answer = cluster.server.request("POST", of_istio(shop), wide)
@@ -91,8 +91,8 @@ def test_a_policy_for_istio_itself_may_not_open_what_an_invariant_closes(cluster
     assert status == 403, answer
 
 
-def test_an_invariant_is_about_what_is_written(cluster: Cluster, shop: str) -> None:
-    """A policy that cannot be written closes nothing, and the status of the Invariant says so."""
+def test_an_invariant_is_about_written_policies(cluster: Cluster, shop: str) -> None:
+    """A policy that cannot be written closes nothing, and the status of the Invariant reports that."""
     selector = {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}
     target = {"targetRefs": [{"kind": "Pod", "selector": selector}]}
     cluster.server.create(policies_of(shop), policy(shop, "b", ["web"]))

@@ -1,4 +1,4 @@
-"""What a replica shows of itself: logs without secrets, metrics that stay few, a sample of its decisions."""
+"""Observability of a replica: logs without secrets, a limited number of metrics, and a sample of decisions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_key_that_is_cut_off_is_no_less_secret() -> None:
     assert without_secrets(_KEY[:40]) == "[redacted]"
 
 
-def test_lines_are_of_one_line_and_say_what_they_are_about() -> None:
+def test_records_have_one_line_and_name_their_subject() -> None:
     record = logging.makeLogRecord({"msg": "a\nb\x1b[2J", "name": "x", "levelname": "WARNING", "kind": "pods\n"})
     fields = json.loads(JsonFormatter().format(record))
     assert (fields["message"], fields["kind"], fields["level"]) == ("a\\nb\\x1b[2J", "pods\\n", "warning")
@@ -82,7 +82,7 @@ def test_an_exception_is_logged_with_its_trace_and_without_secrets() -> None:
 
 
 class Log:
-    """A log of its own, with a clock that a test sets."""
+    """A separate log with a clock that tests set."""
 
     def __init__(self, most: int = 1000) -> None:
         self.now = 0.0
@@ -189,12 +189,12 @@ def test_texts_without_end_are_bounded() -> None:
     assert len(log.lines) < 120
 
 
-def test_what_the_throttle_reads_is_not_written() -> None:
+def test_the_fields_of_the_throttle_are_not_written() -> None:
     record = logging.makeLogRecord({"msg": "no answer", "trouble": "no answer", "over": "x", "namespace": None})
     assert json.loads(JsonFormatter().format(record)).keys() == {"time", "level", "logger", "message"}
 
 
-def test_an_api_server_that_is_away_is_one_trouble_for_all_who_ask_it() -> None:
+def test_an_unreachable_api_server_is_one_trouble_for_all_uses() -> None:
     log = Log()
     for kind in ("pods", "nodes"):
         log_trouble(log.logger, kind, UnreachableError("connection refused"), kind=kind)
@@ -315,13 +315,13 @@ def test_denials_are_logged_and_of_allows_a_sample() -> None:
     assert [line["decider"] for line in lines] == ["shop.cart#0", "none-of-1", "none-of-1"]
 
 
-def test_nothing_is_logged_of_what_nobody_wants() -> None:
+def test_nothing_is_logged_without_a_share() -> None:
     log = SampledDecisions(stream := BytesIO(), DecisionSampling(0.0, 0.0), lambda: 0.0)
     log.decided(answer(False, "none-of-1"), 0.001)
     assert stream.getvalue() == b""
 
 
-def test_a_line_is_one_that_why_explains_and_has_no_secrets() -> None:
+def test_why_explains_a_line_which_has_no_secrets() -> None:
     check = ProxyCheck(
         method="GET",
         host="toys.example",
@@ -338,7 +338,7 @@ def test_a_line_is_one_that_why_explains_and_has_no_secrets() -> None:
     assert record["path"] == "/toys"
 
 
-def test_the_file_is_appended_to_and_for_nobody_else(tmp_path: Path) -> None:
+def test_the_file_is_appended_to_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     for line in (b"one\n", b"two\n"):
         with open_decision_log(str(tmp_path / "log")) as stream:
             stream.write(line)

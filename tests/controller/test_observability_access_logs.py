@@ -1,4 +1,4 @@
-"""What proxies send of their decisions: a real Envoy's own, believed about nobody else, and bounded."""
+"""Decisions that proxies send: those of a real Envoy, trusted only about that Envoy itself, and limited."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def results(metrics: Metrics) -> dict[str, float]:
     }
 
 
-def test_a_record_is_of_the_proxy_that_sends_it_whatever_it_says() -> None:
+def test_a_record_belongs_to_the_proxy_that_sends_it() -> None:
     records: list[Record] = []
     logs = AccessLogs(lambda _proxy, record: records.append(record), Metrics())
     tags = {"eastgate": "connection", "workload": "shop/other", "port": "80", "decision": "200:p#0", "peer": "-"}
@@ -77,7 +77,7 @@ def test_a_denied_connection_is_named_by_its_filter_chain() -> None:
     assert (observation.allowed, observation.decision, observation.source) == (False, "403:none-of-1", "10.0.0.1:9")
 
 
-def test_what_cannot_be_read_is_counted_and_ends_nothing() -> None:
+def test_an_unreadable_record_is_counted_and_ends_nothing() -> None:
     metrics = Metrics()
     records: list[Record] = []
     logs = AccessLogs(lambda _proxy, record: records.append(record), metrics)
@@ -123,7 +123,7 @@ def test_a_flood_from_one_proxy_hides_no_record_of_another(entries: int) -> None
             now += 0.0001
         logs.read(other, denial)
     assert read["shop/web"] == 50
-    assert read["shop/cart"] >= (now - 1.0) * 0.1 / 0.001 * 0.9  # and the flood still has the rest of the time
+    assert read["shop/cart"] >= (now - 1.0) * 0.1 / 0.001 * 0.9  # and the flood gets the rest of the time
 
 
 def test_the_streams_of_a_proxy_that_is_gone_are_not_heard() -> None:
@@ -145,7 +145,7 @@ def cluster(api_server: ApiServer, tmp_path: Path) -> InCluster:
 
 
 async def start_pod(replica: Replica, name: str) -> EnvoyProcess:
-    """Start the Envoy of a pod as it runs in one, with its token in a file."""
+    """Start the Envoy of a pod like a kubelet, with its token in a file."""
     folder, node = replica.cluster.folder, replica.cluster.node(name)
     files = ProxyFiles(str(folder / "token"), str(folder / "ca.crt"), str(folder), None)
     (folder / "token").write_text(replica.cluster.token(name))
@@ -192,13 +192,13 @@ def test_the_decisions_of_a_real_proxy_arrive(cluster: InCluster, monkeypatch: p
 
 @pytest.mark.apiserver
 @pytest.mark.real
-def test_nobody_else_is_heard(cluster: InCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_of_other_clients_are_refused(cluster: InCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Record] = []
     heard = partial(ProxyControl, on_record=lambda _proxy, record: seen.append(record))
     monkeypatch.setattr(test_in_a_cluster, "ProxyControl", heard)
 
     async def send(replica: Replica, token: str | None, node: str, frames: int) -> grpc.StatusCode:
-        """Send a message, and the end behind it, or fewer: grpc.aio takes one that comes too late for an own error."""
+        """Send a message and the end of the stream. grpc.aio may report a late message as an own error."""
         roots = replica.ca.source.bundles.pem("cluster.local").encode()
         name = (("grpc.ssl_target_name_override", control_plane_names("cluster.local")[0]),)
         credentials = grpc.ssl_channel_credentials(roots)
@@ -228,7 +228,7 @@ def test_nobody_else_is_heard(cluster: InCluster, monkeypatch: pytest.MonkeyPatc
 
 
 def sent_logs(part: Any) -> set[bytes]:
-    """The configurations of logs that are sent, anywhere in a message."""
+    """Yield the configurations of sent logs, at any depth of a message."""
     if isinstance(part, AnyMessage):
         kind = descriptor_pool.Default().FindMessageTypeByName(part.TypeName())
         unpacked = message_factory.GetMessageClass(kind)()
@@ -241,7 +241,7 @@ def sent_logs(part: Any) -> set[bytes]:
 
 
 def listeners(inbound: InboundPort, closed_for: str) -> Iterator[Any]:
-    """The listeners of a port, where a rule of a policy allows somebody and a connection is refused for a reason."""
+    """Return the listeners of a port with an allowing rule and a closing reason."""
     policy = PolicyRef("AuthorizationPolicy", "shop", closed_for)
     rule = Rule(Is(IDENTITY, OneOf(frozenset({f"spiffe://td/ns/shop/sa/{closed_for}"}))), Origin(policy, 0))
     layer = Layer(Placement(None, "l"), Chain((AllowAny(closed_for, (rule,), Refusal.CLOSED),)))
@@ -255,7 +255,7 @@ def listeners(inbound: InboundPort, closed_for: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("sends_logs", [True, False])
-def test_a_proxy_has_two_streams_whatever_its_ports_and_policies(sends_logs: bool) -> None:
+def test_a_proxy_has_two_streams_with_any_ports_and_policies(sends_logs: bool) -> None:
     captured = Capture(("10.0.0.1",), (80,))
     ports = [
         InboundPort("shop/cart", "127.0.0.1", 80, 80, sends_logs=sends_logs),

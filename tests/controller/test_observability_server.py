@@ -1,4 +1,4 @@
-"""A replica beside a real API server, and what it shows of itself."""
+"""A replica with a real API server, and its observability."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def queried(query: str) -> set[str]:
 
 
 def exposed(metrics: str) -> set[str]:
-    """The names of series that there are, or would be: a histogram has several."""
+    """Return the names of all possible series: a histogram has several."""
     names = set()
     for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", metrics, re.MULTILINE):
         names |= {f"{name}_{end}" for end in ("bucket", "sum", "count")} if kind == "histogram" else {name}
@@ -46,7 +46,7 @@ def test_the_panels_have_titles_and_queries_of_our_metrics() -> None:
 
 @pytest.mark.apiserver
 @pytest.mark.real
-def test_a_replica_shows_what_it_does_and_no_secret(own_api_server: ApiServer, tmp_path: Path) -> None:
+def test_a_replica_shows_its_state_and_no_secret(own_api_server: ApiServer, tmp_path: Path) -> None:
     server, debug = own_api_server, free_port()
     server.install("eastgate")
     namespace = server.namespace("shop")
@@ -95,16 +95,16 @@ def test_a_replica_shows_what_it_does_and_no_secret(own_api_server: ApiServer, t
         replicas.wait_until(lambda: "the API server answers again" in messages())
         replicas.lose("a", is_asked=True)
         away = [each for each in messages() if each.startswith("the API server does not answer")]
-        assert len(away) <= 4  # and not one for each kind and try
+        assert len(away) <= 4  # and not one line for each kind and try
         assert [messages().count(each) for each in ("a is ready", "a stops")] == [1, 1]
         assert messages().count("the API server answers again") == 1
-        assert [line for line in replicas.lines() if "exception" in line] == []  # an outage is nothing unexpected
+        assert [line for line in replicas.lines() if "exception" in line] == []  # an outage is not unexpected
         ready = next(line for line in replicas.lines() if line["message"] == "a is ready")
         assert (ready["level"], ready["replica"]) == ("info", "a")
 
 
 def keys(server: ApiServer) -> list[str]:
-    """The secrets of the CA, as they are stored and as they are."""
+    """Return the secrets of the CA, in their stored form and decoded."""
     _, secret = server.request("GET", f"/api/v1/namespaces/{SYSTEM}/secrets/eastgate-ca")
     values = [value for name, value in secret["data"].items() if not name.endswith(".crt")]
     lines = [line for value in values for line in base64.b64decode(value).decode().splitlines() if len(line) > 30]

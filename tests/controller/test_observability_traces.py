@@ -1,4 +1,4 @@
-"""Traces: spans where somebody wants them, with the parent that a review names; without, nothing is imported."""
+"""Traces: spans if tracing is turned on, with the parent in a review. Otherwise nothing is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two replicas: one writes, and when it is gone the other does; nothing that was in force is lost meanwhile."""
+"""Two replicas: one writes, and after its end the other does. Enforcement never changes meanwhile."""
 
 from __future__ import annotations
 

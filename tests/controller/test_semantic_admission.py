@@ -1,4 +1,4 @@
-"""A real API server asks the controller about changes beside policies, and about deletions that finalizers delay."""
+"""A real API server sends changes beside policies, and deletions that finalizers delay."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cluster(running: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def shop(cluster: Cluster) -> str:
-    """A namespace with two pods, of which a policy guards one."""
+    """Return a namespace with two pods; a policy guards one of them."""
     name = cluster.server.namespace("shop", {"trusted": "yes"})
     for app in ("cart", "open"):
         labels = {"app": app} | ({"data": "cards"} if app == "cart" else {})
@@ -143,7 +143,7 @@ def test_the_template_of_a_workload_may_not_break_an_invariant(cluster: Cluster,
 
 
 def test_the_invariants_of_a_namespace_are_bounded_together(cluster: Cluster, shop: str) -> None:
-    """Every judgement of the cluster considers all of them, and an owner of a namespace makes any number."""
+    """Every judgement considers all Invariants, and an owner of a namespace can add many."""
     path = f"/apis/eastgate.dev/v1alpha1/namespaces/{shop}/invariants"
 
     def state(name: str, accounts: int) -> tuple[int, Any]:
@@ -160,7 +160,7 @@ def test_the_invariants_of_a_namespace_are_bounded_together(cluster: Cluster, sh
     assert state("another", 10)[0] == 201
 
 
-def test_what_no_verdict_depends_on_is_not_asked_about(cluster: Cluster, shop: str) -> None:
+def test_changes_without_effect_on_verdicts_are_not_sent(cluster: Cluster, shop: str) -> None:
     home = f"/api/v1/namespaces/{shop}"
     service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}], "clusterIP": "None"}}
     cluster.server.create(f"{home}/services", service)
@@ -183,7 +183,7 @@ def test_what_no_verdict_depends_on_is_not_asked_about(cluster: Cluster, shop: s
 
 
 def _wait_until_cached(cluster: Cluster, path: str) -> None:
-    """Wait until the API server's own cache has the object as it is: a patch of an older copy is reviewed twice."""
+    """Wait until the cache of the API server has the current object: a patch of an older copy is reviewed twice."""
     version = cluster.server.request("GET", path)[1]["metadata"]["resourceVersion"]
     assert cluster.server.request("GET", f"{path}?resourceVersion={version}")[0] == 200
 

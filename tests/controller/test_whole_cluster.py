@@ -1,4 +1,4 @@
-"""The whole: kubectl, an API server, webhooks, replicas of the controller, injected pods and a Gateway that run."""
+"""The whole system: kubectl, an API server, webhooks, replicas of the controller, injected pods and a Gateway."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def policy(name: str, *accounts: str, action: str = "ALLOW", paths: tuple[str, .
 
 
 def report(cluster: WholeCluster, what: str, name: str, is_enforced: Callable[[], bool]) -> None:
-    """Wait until a policy is enforced and its status says so, and print how long that took."""
+    """Wait until a policy is enforced and its status reports it; print the time that this took."""
     enforced = until(is_enforced, cluster.logs)
     programmed = until(lambda: cluster.is_condition(POLICY, name), lambda: cluster.conditions(POLICY, name))
     print(f"{what}: enforced {enforced:.3f} s after kubectl returned, and Programmed {programmed:.3f} s later")
@@ -89,7 +89,7 @@ def test_a_policy_that_kubectl_creates_is_enforced_and_programmed(cluster: Whole
     assert [(each["apiVersion"], each["metadata"]["name"]) for each in older] == [(f"{GROUP}/v1alpha1", "cart")]
 
 
-def test_kubectl_is_told_what_is_wrong_what_opens_and_what_breaks_an_invariant(cluster: WholeCluster) -> None:
+def test_kubectl_prints_errors_openings_and_broken_invariants(cluster: WholeCluster) -> None:
     before = len(cluster.replicas.lines())
     wrong = policy("wrong", "web")
     wrong["spec"]["rules"][0]["ports"] = [PORT]
@@ -194,7 +194,7 @@ def is_tool_called(cluster: WholeCluster, caller: str, tool: str) -> bool:
     return answer.startswith("200 ") and "result" in json.loads(answer[4:])
 
 
-def test_what_is_made_for_a_gateway_goes_with_it(cluster: WholeCluster) -> None:
+def test_the_objects_of_a_gateway_are_deleted_with_it(cluster: WholeCluster) -> None:
     listener = {"name": "http", "port": 80, "protocol": "HTTP"}
     spec = {"gatewayClassName": "eastgate", "listeners": [listener]}
     cluster.kubectl_apply(named("Gateway", "brief", SHOP, f"{GATEWAY_GROUP}/v1", spec=spec))
@@ -218,7 +218,7 @@ def route() -> Plain:
 
 
 def keys() -> tuple[Plain, Plain]:
-    """A key, and a policy that demands one, which an Envoy cannot decide alone."""
+    """Return an API key, and a policy that requires it, which an Envoy cannot decide alone."""
     labels = {"app": "keys", "authorino.kuadrant.io/managed-by": "authorino"}
     secret = named("Secret", "key", SHOP, metadata={"labels": labels}, stringData={"api_key": "opens-the-shop"})
     authentication = {
@@ -244,7 +244,7 @@ def test_commands_about_the_cluster_agree_with_the_proxies(cluster: WholeCluster
             assert check(cluster, *asked) == (0 if is_allowed else 1), (caller, path)
 
 
-def test_diff_says_what_a_file_would_open(cluster: WholeCluster, tmp_path: Path) -> None:
+def test_diff_prints_the_openings_of_a_file(cluster: WholeCluster, tmp_path: Path) -> None:
     cluster.kubectl_apply(policy("cart", "web"))
     report(cluster, "created", "cart", lambda: cluster.call("stranger") == "closed")
     file = tmp_path / "change.json"
@@ -295,10 +295,10 @@ def test_a_proxy_of_another_replica_counts_and_a_lost_leader_is_replaced(cluster
         lines = cluster.replicas.lines()[before:]
         return [line["message"] for line in lines if line.get("address") == REPLICAS[first]]
 
-    again = f"the replica at {REPLICAS[first]} tells again what its proxies have"
+    again = f"the replica at {REPLICAS[first]} reports its proxies again"
     until(lambda: again in about_first(), cluster.logs)
     assert about_first().count(again) == 1
-    assert 1 <= len([each for each in about_first() if "does not tell what its proxies have" in each]) <= 5
+    assert 1 <= len([each for each in about_first() if "does not report its proxies" in each]) <= 5
 
 
 def test_a_rolling_restart_drops_nothing(cluster: WholeCluster) -> None:
@@ -316,7 +316,7 @@ def test_a_rolling_restart_drops_nothing(cluster: WholeCluster) -> None:
 
 
 def test_an_upgrade_to_a_version_that_writes_other_bytes_drops_nothing(cluster: WholeCluster) -> None:
-    """And back. The policy changes while some proxies have moved: no port closes, and none stays as it was."""
+    """The test also goes back. The policy changes while some proxies have moved: no port closes, and none stays old."""
     cluster.open_gateway()
     cluster.kubectl_apply(policy("cart", "web", "edge/entry"), route(), *keys())
     until(lambda: call_gateway(cluster, KEY) == "200" and call_gateway(cluster) == "401", cluster.logs)
@@ -343,7 +343,7 @@ def test_without_any_replica_nothing_opens(cluster: WholeCluster) -> None:
         for name in REPLICAS:
             cluster.replicas.lose(name, is_asked=False)
         assert cluster.call("stranger") == "closed"
-        assert call_gateway(cluster, KEY) in ("403", "503")  # nobody is there to look at the key
+        assert call_gateway(cluster, KEY) in ("403", "503")  # no authorizer runs to check the key
         assert "failed calling webhook" in cluster.kubectl_refuses(policy("cart", "web", "stranger"))
         another = pod_of("web")
         another["metadata"]["name"] = "unguarded"

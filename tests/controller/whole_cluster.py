@@ -1,7 +1,7 @@
-"""A whole cluster on this machine: a real API server, replicas of the controller, and pods whose containers run.
+"""A whole cluster on this machine: a real API server, replicas of the controller, and pods with running containers.
 
-All of it lives in the network namespace of a node, in which the thread of the test stays as well: it is what a person
-with kubectl, the kubelet, the scheduler and kube-proxy are elsewhere.
+Everything runs in the network namespace of a node, including the thread of the test. The test plays the user of
+kubectl, the kubelet, the scheduler and kube-proxy.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _APPLICATION = 1000  # the user of applications
 
 
 def until(is_so: Callable[[], object], about: Callable[[], object] = str) -> float:
-    """Wait for something, and return the seconds that it took."""
+    """Wait for a condition, and return the seconds that it took."""
     start = time.monotonic()
     while not is_so():
         assert time.monotonic() < start + PATIENCE, f"it never came: {about()}"
@@ -67,7 +67,7 @@ def named(kind: str, name: str, namespace: str | None = None, api: str = "v1", *
 
 
 def permissions() -> list[Plain]:
-    """Return the roles of the controller as they are installed, and who has them; API keys need those for Secrets."""
+    """Return the roles of the installed controller and their bindings. API keys need the roles for Secrets."""
     installed = _read(_DEPLOY / "manifests" / "install.yaml")
     roles = [each for each in installed if each["apiVersion"].startswith("rbac.authorization.k8s.io/")]
     [rules] = _read(_DEPLOY / "chart" / "eastgate" / "generated" / "rules" / "secrets.yaml")
@@ -93,7 +93,7 @@ def pod_of(name: str) -> Plain:
 
 
 class WholeCluster:
-    """A cluster with a shop of three pods. Make it with `run_whole_cluster`."""
+    """A cluster with a shop of three pods. Create it with `run_whole_cluster`."""
 
     def __init__(self, api: ApiServer, replicas: Replicas, network: Network, folder: Path) -> None:
         self.api = api
@@ -102,31 +102,31 @@ class WholeCluster:
         self.folder = folder
         self.pods: dict[str, PodSandbox] = {}
 
-    # What a person does
+    # The user
 
     def kubectl_apply(self, *manifests: Plain) -> str:
-        """Apply manifests, and return what kubectl prints, warnings as well."""
+        """Apply manifests, and return the output of kubectl, including warnings."""
         listed = {"apiVersion": "v1", "kind": "List", "items": manifests}
         done = self.api.try_kubectl("apply", "-f", "-", stdin=json.dumps(listed))
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
     def kubectl_refuses(self, manifest: Plain) -> str:
-        """Apply a manifest that is refused, and return what kubectl complains about."""
+        """Apply a manifest that is refused, and return the error of kubectl."""
         return self.api.kubectl("apply", "-f", "-", stdin=json.dumps(manifest), fails=True)
 
     def remove_policies(self) -> None:
-        """Remove everything that decides or leads somewhere, and wait until everybody may call again."""
+        """Remove all policies and routes, and wait until every call is allowed again."""
         kinds = [f"authorizationpolicies.{GROUP}", "authpolicies.kuadrant.io", "invariants.eastgate.dev"]
         kinds += [f"xaccesspolicies.{AGENTIC_GROUP}", f"httproutes.{GATEWAY_GROUP}"]
         for kind in reversed(kinds):
             self.api.kubectl("delete", kind, "--all", "-n", SHOP)
         until(lambda: self.call("stranger") == "200")
 
-    # What Kubernetes does
+    # Kubernetes
 
     def install(self) -> None:
-        """Install what the chart would, and start the replicas."""
+        """Install the objects of the chart, and start the replicas."""
         api = self.api
         api.apply(*definitions(_WEBHOOK))
         api.install(*_DEFINITIONS)
@@ -161,18 +161,18 @@ class WholeCluster:
         )
 
     def restart_replica(self, name: str) -> None:
-        """Restart a replica as a rolling update does: nobody is led there any more, it ends, and comes back."""
+        """Restart a replica like a rolling update: it gets no new connections, ends, and starts again."""
         self.balance(*(other for other in REPLICAS if other != name))
         self.replicas.lose(name, is_asked=True)
         self.bring_back(name)
 
     def bring_back(self, name: str) -> None:
-        """Start a replica that is gone, and lead callers to all of them once it is ready."""
+        """Start a stopped replica, and send connections to all replicas once it is ready."""
         self.replicas.start_all(name)
         self.balance(*REPLICAS)
 
     def balance(self, *names: str) -> None:
-        """Lead what calls the Service of the controller to these replicas."""
+        """Forward calls of the controller's Service to these replicas."""
         for port in _PORTS.values():
             target = _TARGETS.get(port, port)
             self.network.balance_service(CONTROL_PLANE, port, [f"{REPLICAS[name]}:{target}" for name in names])
@@ -194,7 +194,7 @@ class WholeCluster:
             until(lambda name=name: self.is_pod_ready(name), self.logs)  # type: ignore[misc]
 
     def open_gateway(self) -> None:
-        """Have a Gateway of our class, run the pod that is made for it, and lead its Service there. Does it once."""
+        """Create a Gateway of Eastgate's class, run its pod, and forward its Service there, once."""
         if "gateway" in self.pods:
             return
         listener = {"name": "http", "port": 80, "protocol": "HTTP", "allowedRoutes": {"namespaces": {"from": "All"}}}
@@ -215,7 +215,7 @@ class WholeCluster:
         until(lambda: self.is_pod_ready("gateway"), self.logs)
 
     def start_pod(self, namespace: str, name: str, role: str) -> PodSandbox:
-        """Do for a pod what a scheduler and a kubelet do before they start its containers."""
+        """Prepare a pod like a scheduler and a kubelet, before its containers start."""
         address = ADDRESSES[role]
         self.api.run_pod(namespace, name, address)
         pod = self.api.get("pod", name, "-n", namespace)
@@ -236,13 +236,13 @@ class WholeCluster:
         until(lambda: self.is_pod_ready(role), self.logs)
 
     def is_pod_ready(self, role: str) -> bool:
-        """Ask the proxy of a pod, as a kubelet does, whether it is ready."""
+        """Return whether a pod is ready, by the probe of a kubelet at its proxy."""
         return self.call_from_node(ADDRESSES[role], 15021, "/healthz/ready") == "200"
 
     # Traffic
 
     def as_application(self, role: str, command: list[str]) -> list[str]:
-        """Return a command as a process of a pod's application."""
+        """Return a command that runs as a process of a pod's application."""
         entered = ["nsenter", "--net", "--target", str(self.pods[role].namespace.pid), "--", "setpriv"]
         user = [f"--reuid={_APPLICATION}", f"--regid={_APPLICATION}", "--clear-groups"]
         return [*entered, "--pdeathsig", "KILL", *user, *command]
@@ -252,7 +252,7 @@ class WholeCluster:
         return self.call_for_answer(caller, path, address).split(" ")[0].strip()
 
     def call_for_answer(self, caller: str, path: str, address: str, *options: str) -> str:
-        """Call, and return the status with the content of the answer. `options` are those of `client.py`."""
+        """Call, and return the status and the answer. `options` are those of `client.py`."""
         client = [sys.executable, str(_PROGRAMS / "client.py"), address, "80", path, *options]
         command = self.as_application(caller, client)
         return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE).stdout
@@ -270,7 +270,7 @@ class WholeCluster:
 
     @contextmanager
     def load(self, caller: str | None, *target: str) -> Iterator[None]:
-        """Call all the time, as an application or from outside; every request must be answered with 200."""
+        """Call continuously, from an application or from outside; every request must get 200."""
         command = [sys.executable, str(Path(__file__).parent / "load.py"), *target]
         if caller is not None:
             command = self.as_application(caller, command)
@@ -288,7 +288,7 @@ class WholeCluster:
     # Status
 
     def conditions(self, kind: str, name: str, namespace: str = SHOP) -> dict[str, Plain]:
-        """Return the conditions of an object that are about its newest generation, by type."""
+        """Return the conditions of an object for its newest generation, by type."""
         obj = self.api.get(kind, name, "-n", namespace)
         status = obj.get("status") or {}
         entries = status.get("ancestors") or status.get("parents") or [status]
@@ -300,17 +300,17 @@ class WholeCluster:
         }
 
     def is_condition(self, kind: str, name: str, condition: str = "Programmed", namespace: str = SHOP) -> bool:
-        """Return whether a condition is true of the newest generation of an object."""
+        """Return whether a condition holds for the newest generation of an object."""
         return self.conditions(kind, name, namespace).get(condition, {}).get("status") == "True"
 
     def connected(self, replica: str) -> int:
-        """Return the number of proxies that are connected to a replica."""
+        """Return the number of connected proxies of a replica."""
         metrics = (self.replicas.fetch(replica, "/metrics") or b"").decode()
         [line] = [each for each in metrics.splitlines() if each.startswith("eastgate_xds_connected_proxies ")]
         return int(float(line.split()[1]))
 
     def refusals(self) -> list[str]:
-        """Return what the API server has refused the replicas, by their logs."""
+        """Return the requests of replicas that the API server refused, from their logs."""
         logs = "".join(path.read_text() for path in self.replicas.folder.glob("*.log"))
         return [line for line in logs.splitlines() if "forbidden" in line.lower()]
 
@@ -330,7 +330,7 @@ class WholeCluster:
 def run_whole_cluster(options: Sequence[str] = ()) -> Iterator[WholeCluster]:
     """Run a cluster with two replicas of the controller and the shop."""
     for program in ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl"):
-        find(program)  # a build fetches modules, which nothing in the node's network namespace can
+        find(program)  # a build downloads modules, which is not possible in the network namespace of the node
     for project in _DEFINITIONS:
         crds(project)
     with ExitStack() as stack:
@@ -341,7 +341,7 @@ def run_whole_cluster(options: Sequence[str] = ()) -> Iterator[WholeCluster]:
         for name in ("api", "replicas"):
             (folder / name).mkdir()
         api = stack.enter_context(ApiServer(folder / "api", pods_need_accounts=True))
-        lasting = "--controllers=*,-node-lifecycle-controller"  # nobody says that the node lives
+        lasting = "--controllers=*,-node-lifecycle-controller"  # no kubelet reports the node as alive
         stack.enter_context(ControllerManager(api, [lasting]))
         api.apply(named("Namespace", SYSTEM), *permissions())
         account = api.kubeconfig_for(f"{SYSTEM}/eastgate")

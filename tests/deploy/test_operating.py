@@ -120,8 +120,8 @@ def test_what_cannot_be_written_closes_nothing_unless_the_policy_asks_for_it(clu
 
     asking = {**hard, "metadata": {**hard["metadata"], "annotations": {"eastgate.dev/native-unwritable": "close"}}}
     warnings = cluster.apply(asking)
-    assert "Warning: Istio cannot select its pods alone: pods that it does not target are closed with them" in warnings
-    cluster.wait_for(home, "hard", "NotEnforced", f"nor these, which it does not target: {home}/web")
+    assert "Warning: Istio cannot select exactly its pods: other pods are closed too" in warnings
+    cluster.wait_for(home, "hard", "NotEnforced", f"other pods are closed too: {home}/web")
     assert cluster.natives(home) == [{"action": "DENY", "rules": [{}]}]
     cluster.server.kubectl("annotate", GEP, "hard", "-n", home, "eastgate.dev/native-unwritable-")
     cluster.controller.wait_until(lambda: cluster.natives(home) == [])

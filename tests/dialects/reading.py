@@ -1,4 +1,4 @@
-"""Policies for tests, read from text exactly as files are."""
+"""Policies for tests, read from text like files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AMBIENT = Settings(mesh_mode=MeshMode.AMBIENT)
 
 
 def manifest(form: str, spec: str, metadata: str = "{name: p, namespace: shop}") -> str:
-    """A policy of one of the forms. The spec begins in line 5."""
+    """Return the text of a policy. The spec begins in line 5."""
     api_version, kind = FORMS[form]
     if form == "cluster":
         metadata = metadata.replace(", namespace: shop", "")
@@ -30,7 +30,7 @@ def manifest(form: str, spec: str, metadata: str = "{name: p, namespace: shop}")
 
 
 def document(text: str) -> Document:
-    """The one document of a text."""
+    """Return the only document of a text."""
     reading = read_text("policy.yaml", text, positioned=dialects.reads)
     assert reading.reporter.diagnostics == []
     (one,) = reading.documents
@@ -38,7 +38,7 @@ def document(text: str) -> Document:
 
 
 def judge(text: str, settings: Settings = SIDECAR) -> tuple[Policy | None, list[Diagnostic]]:
-    """The policy in a text, if there is one, and everything that was said about it."""
+    """Return the policy in a text, if there is one, and all diagnostics."""
     reporter = Reporter()
     read = dialects.read_policy(document(text), settings, reporter)
     assert read is None or isinstance(read, Policy)
@@ -46,7 +46,7 @@ def judge(text: str, settings: Settings = SIDECAR) -> tuple[Policy | None, list[
 
 
 def policy(text: str, settings: Settings = SIDECAR) -> Policy:
-    """The policy in a text with which nothing is wrong."""
+    """Return the policy in a text without errors."""
     read, found = judge(text, settings)
     assert found == []
     assert read is not None
@@ -54,7 +54,7 @@ def policy(text: str, settings: Settings = SIDECAR) -> Policy:
 
 
 def rejected(text: str, settings: Settings = SIDECAR) -> list[str]:
-    """The codes of what is wrong with a text that is no policy."""
+    """Return the codes of the errors in a text without a policy."""
     read, found = judge(text, settings)
     assert read is None
     return [diagnostic.code.id for diagnostic in found]

@@ -1,4 +1,4 @@
-"""Which documents are policies: one that claims to be one and cannot be read is refused, never ignored."""
+"""The recognition of policies: a document that claims to be one and cannot be read is refused, never ignored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_POLICIES = [
     ("networking.istio.io/v1", "VirtualService"),
     ("networking.istio.io/v1", "Gateway"),
     ("kuadrant.io/v1", "RateLimitPolicy"),
-    # of a group that holds policies, and none
+    # a kind of a policy group that is not a policy
     (f"{GROUP}/v1alpha1", "XBackendTrafficPolicy"),
     (f"{GROUP}/v1alpha1", "XListenerSet"),
     (f"{GROUP}/v1alpha1", "XMesh"),
@@ -40,7 +40,7 @@ NO_POLICIES = [
 
 
 @pytest.mark.parametrize(("api_version", "kind"), NO_POLICIES)
-def test_what_claims_nothing_is_no_policy(api_version: str, kind: str) -> None:
+def test_a_document_that_claims_nothing_is_not_a_policy(api_version: str, kind: str) -> None:
     assert not dialects.is_policy(document(claim(api_version, kind)))
     assert not dialects.reads(api_version, kind)
 
@@ -53,7 +53,7 @@ REFUSED = [
     (f"{GROUP}/v1alpha1", "AuthorizationPolicies", codes.UNKNOWN_KIND, None),
     (f"{GROUP}/v1alpha1", "Whatever", codes.UNKNOWN_KIND, None),
     ("eastgate.dev/v1alpha1", "DecisionTests", codes.UNKNOWN_KIND, None),
-    # our kinds in a group that has none of them: the group was misread or misspelt
+    # Eastgate's kinds in another group: the group is wrong or misspelt
     ("eastgate.dev/v1alpha1", "AuthorizationPolicy", codes.UNKNOWN_KIND, None),
     ("gateway.networking.k8s.io/v1", "AuthorizationPolicy", codes.UNKNOWN_KIND, None),
     ("gateway.networking.xk8s.io/v1alpha1", "XAuthorizationPolicy", codes.UNKNOWN_KIND, None),
@@ -87,6 +87,6 @@ def test_a_policy_that_cannot_be_read_is_refused_with_the_reason(
         ("eastgate.dev/v1alpha1", "Whatever", "the policies of this group are ClusterAuthorizationPolicy"),
     ],
 )
-def test_the_help_names_what_can_be_written(api_version: str, kind: str, way_out: str) -> None:
+def test_the_help_names_valid_values(api_version: str, kind: str, way_out: str) -> None:
     _, (found,) = judge(claim(api_version, kind))
     assert found.help == way_out

@@ -1,4 +1,4 @@
-"""Nothing but conversions and the public names knows a dialect by its package, whichever dialects there are."""
+"""Only conversions and the public names import a dialect by its package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eastgate.dialects.base import NameUse
 SOURCE = Path(__file__).parents[2] / "src" / "eastgate"
 PACKAGES = sorted({dialect.model.__module__.split(".")[2] for dialect in DIALECTS})
 NAMING = ("dialects/", "convert/", "cluster/unread/", "__init__.py")
-"""Conversions; the catalogue of kinds that are not read, of which some share a name; the public names."""
+"""Conversions, the catalogue of kinds that are not read (some share a name), and the public names."""
 _HIDDEN = {"__init__.py", "cli/__init__.py", "envoy/config/typed.py"}  # names, verbs, protobufs: imported when needed
 
 

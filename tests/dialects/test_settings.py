@@ -1,4 +1,4 @@
-"""Settings that dialects bring are read wherever settings are."""
+"""Settings of dialects are read at all places with settings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_settings_are_the_same_however_they_were_made() -> None:
     assert Settings.from_mapping(by_name.to_json()) == by_name
 
 
-def test_a_section_may_refuse_what_does_not_go_together() -> None:
+def test_a_section_may_refuse_contradicting_values() -> None:
     ambient = Settings.from_mapping({"meshMode": "ambient", "serviceTarget": "traffic"})
     assert ambient.mesh_mode is MeshMode.AMBIENT
     with pytest.raises(SettingsError, match="needs meshMode: ambient"):

@@ -1,12 +1,12 @@
-"""A third opinion on requests of which not all is known: every value of a tiny world is tried, one after the other.
+"""A brute-force evaluator for partly known requests. It tries every value of a tiny world.
 
-The engine and the reference evaluator both choose the values that they try for an unknown attribute by looking at the
-rules. Here nothing is chosen: the worlds are so small that all of their values are tried, and each complete request
-is decided by the letter of `ir/rules.py`. It shares no code with either.
+The engine and the reference evaluator both read the rules to choose the values that they try for an unknown attribute.
+This evaluator chooses nothing: the worlds are so small that it tries all of their values, and it decides each complete
+request by the words of `ir/rules.py`. It shares no code with the other two.
 
-The worlds are closed: whatever a rule of `layers` below can tell apart is told apart by some value of the world.
-Rules speak of `a` and `b`, prefixes of at most two letters and suffixes of at most one; values have also the letter
-`c`, which stands for every other one, and up to three letters, so that a beginning and an end can be combined freely.
+The worlds are closed: if a rule of `layers` below can distinguish two values, the world contains both kinds. Rules name
+`a` and `b`, prefixes of at most two letters and suffixes of at most one. Values also have the letter `c`, which
+represents all other letters. They have up to three letters, so that every prefix and suffix can be combined.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ IDENTITIES = [
 ADDRESSES = [*(f"10.0.0.{n}" for n in range(10)), "10.0.1.0", "192.168.0.1", "fd00::1", "fd00::2", "fe80::1"]
 NETWORKS = ["10.0.0.0/29", "10.0.0.4/30", "10.0.0.4/31", "10.0.0.5/32", "10.0.0.0/8", "fd00::/64", "fd00::1/128"]
 
-# Several values of a header: with at most three tests of it in the rules, three values can meet all of them.
+# Values of a header: rules have at most three tests of it, so three values can meet all of them.
 _HEADER_TEXTS = ["", "a", "b", "c", "ab", "ac", "ca", "cb"]
 HEADERS: list[Known] = [None, *_HEADER_TEXTS, *combinations(_HEADER_TEXTS, 2), *combinations(_HEADER_TEXTS, 3)]
 
@@ -83,14 +83,14 @@ WORLD: Mapping[Attribute, Sequence[Known]] = {
     PATH: [None, *PATHS],
     HEADER: HEADERS,
 }
-"""All values of each attribute; None where it is absent."""
+"""All values of each attribute, with None for an absent one."""
 
 
-# Deciding a complete request
+# Decisions on complete requests
 
 
 def allows(layers: Sequence[Layer], values: Mapping[Attribute, Known], answers: Mapping[str, str]) -> bool:
-    """Decide a request of which everything is known."""
+    """Decide a request without unknown attributes."""
     return all(_chain_allows(_chosen(layer, values), values, answers) for layer in layers)
 
 
@@ -110,7 +110,7 @@ def _chain_allows(chain: Chain, values: Mapping[Attribute, Known], answers: Mapp
 
 
 def _effect(stage: Stage, values: Mapping[Attribute, Known], answers: Mapping[str, str]) -> Effect:
-    """Return what a stage does: it ends the chain, or has it go on."""
+    """Return the effect of a stage: it ends the chain, or passes the request on."""
     if isinstance(stage, Observe):
         return Effect.PASS
     if isinstance(stage, Deny):
@@ -124,7 +124,7 @@ def _effect(stage: Stage, values: Mapping[Attribute, Known], answers: Mapping[st
 
 
 def holds(predicate: Predicate, values: Mapping[Attribute, Known]) -> bool:
-    """Tell whether a predicate is true of a request of which everything is known."""
+    """Return whether a predicate holds for a request without unknown attributes."""
     if isinstance(predicate, And):
         return all(holds(part, values) for part in predicate.parts)
     if isinstance(predicate, Or):
@@ -161,13 +161,13 @@ def _is_in(value: Value, matcher: Matcher) -> bool:
 
 
 def _bits(address: str) -> str:
-    """Return an address as bits, behind one letter for its family."""
+    """Return an address as bits, after one letter for its family."""
     number = ip_address(address)
     return f"{'f' if number.version == 4 else 's'}{int(number):0{number.max_prefixlen}b}"
 
 
 def completions(layers: Sequence[Layer], request: Request) -> Iterator[Mapping[Attribute, Known]]:
-    """Yield the request with every value of the world for each attribute that is unknown and that a rule mentions."""
+    """Yield the request with every value of the world for each unknown attribute that a rule mentions."""
     unknown = sorted(_mentioned(layers) - request.values.keys())
     for values in product(*(WORLD[attribute] for attribute in unknown)):
         yield {**request.values, **dict(zip(unknown, values, strict=True))}
@@ -219,13 +219,13 @@ _network: st.SearchStrategy[Matcher] = st.lists(st.sampled_from(NETWORKS), max_s
 
 
 def atoms_about(attribute: Attribute) -> st.SearchStrategy[Predicate]:
-    """Return tests of one attribute: a port, a method, a host or the header."""
+    """Draw tests of one attribute: a port, a method, a host or the header."""
     matcher = _one_of([1, 2]) if attribute == PORT else _team if attribute == HEADER else _text
     return st.builds(Is, st.just(attribute), matcher)
 
 
 def _below(segment: str) -> Predicate:
-    """A path of these segments, or below them: what a prefix of whole segments becomes."""
+    """Draw a test of a path that has these segments or begins with them, like a prefix of whole segments."""
     return Or((Is(PATH, OneOf(frozenset({segment}))), Is(PATH, Prefix(f"{segment}/"))))
 
 
@@ -266,7 +266,7 @@ _layer = st.builds(
 )
 
 layers = st.lists(_layer, min_size=1, max_size=2).filter(lambda made: _tests(made) > 0 and _tests(made, HEADER) <= 3)
-"""Layers that tell apart nothing that the world does not."""
+"""Draw layers that distinguish only values of the world."""
 
 
 def _tests(made: Sequence[Layer], attribute: Attribute | None = None) -> int:
@@ -276,7 +276,7 @@ def _tests(made: Sequence[Layer], attribute: Attribute | None = None) -> int:
 
 @st.composite
 def questions(draw: st.DrawFn) -> tuple[Sequence[Layer], Request]:
-    """Draw layers, and a request of which one or two attributes are unknown that they look at."""
+    """Draw layers, and a request in which one or two of their attributes are unknown."""
     made = draw(layers)
     unknown = draw(st.sets(st.sampled_from(sorted(_mentioned(made))), min_size=1, max_size=2))
     known = {attribute: draw(st.sampled_from(WORLD[attribute])) for attribute in WORLD if attribute not in unknown}

@@ -117,7 +117,7 @@ predicate: st.SearchStrategy[Predicate] = st.recursive(atom, _wider, max_leaves=
 
 
 def rule_of(when: Predicate, number: int) -> Rule:
-    """A rule of a policy with a number."""
+    """Draw a rule of a policy with a number."""
     return Rule(when, Origin(PolicyRef("P", None, f"p{number}"), 0))
 
 
@@ -140,7 +140,7 @@ def known_request(draw: st.DrawFn) -> Request:
 
 @st.composite
 def any_request(draw: st.DrawFn) -> Request:
-    """A request with up to four attributes unknown: more make the reference evaluator too slow."""
+    """Draw a request with up to four unknown attributes: more make the reference evaluator too slow."""
     request = draw(known_request())
     unknown = draw(st.sets(st.sampled_from(sorted(_VALUES)), max_size=4))
     return Request({attribute: value for attribute, value in request.values.items() if attribute not in unknown})

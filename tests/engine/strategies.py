@@ -216,7 +216,7 @@ def known_request(draw: st.DrawFn) -> Request:
 
 @st.composite
 def any_request(draw: st.DrawFn) -> Request:
-    """A request with up to three attributes unknown: more make the reference evaluator too slow."""
+    """Draw a request with up to three unknown attributes: more make the reference evaluator too slow."""
     request = draw(known_request())
     unknown = draw(st.sets(st.sampled_from(sorted(VALUES)), max_size=3))
     return Request({a: v for a, v in request.values.items() if a not in unknown}, request.answers)

@@ -1,4 +1,4 @@
-"""One spelling for each address: IPv4 that is written as IPv6 is IPv4."""
+"""Every address has one spelling: an IPv4 address written as IPv6 is the IPv4 address."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_mapped_addresses_with_others_among_them_are_no_network(text: str) -> No
     assert mapped_problem(text) is not None
 
 
-def test_host_bits_are_refused_where_that_is_asked_for() -> None:
+def test_strict_parsing_refuses_host_bits() -> None:
     with pytest.raises(ValueError, match="host bits"):
         parse_network("::ffff:10.0.0.1/104", strict=True)
 
 
 @pytest.mark.parametrize("text", ["ten", "10.0.0.0/33", "::/129", ""])
-def test_what_is_no_network_needs_no_other_help(text: str) -> None:
+def test_an_invalid_network_needs_no_other_help(text: str) -> None:
     assert mapped_problem(text) is None

@@ -1,4 +1,4 @@
-"""Authorizers that we run: asked once, only where a rule selects the request, never about an ambiguous path."""
+"""Authorizers of Eastgate: asked once, only if a rule selects the request, never about an ambiguous path."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RIGHT = "right"
 
 @dataclass(slots=True)
 class Toy:
-    """Allows one token, and counts how often it is asked."""
+    """An authorizer that allows one token, and counts its requests."""
 
     looks_at_path: bool = True
     asked: list[str | None] = field(default_factory=list)
@@ -77,7 +77,7 @@ def outcome(toy: Toy, token: str, method: str = "GET", path: str = "/") -> tuple
         (RIGHT, "GET", "/a@b", (True, 200), 1),
     ],
 )
-def test_what_an_authorizer_says_is_what_comes_of_it(
+def test_the_answer_of_an_authorizer_is_the_outcome(
     token: str, method: str, path: str, expected: tuple[bool, int], asked: int
 ) -> None:
     toy = Toy()
@@ -86,7 +86,7 @@ def test_what_an_authorizer_says_is_what_comes_of_it(
 
 
 @pytest.mark.parametrize("path", ["/a%2fb", "/a%40b"])
-def test_one_that_does_not_look_at_paths_is_asked_about_any(path: str) -> None:
+def test_an_authorizer_that_reads_no_paths_is_asked_about_any_path(path: str) -> None:
     assert outcome(Toy(looks_at_path=False), RIGHT, path=path) == (True, 200)
 
 

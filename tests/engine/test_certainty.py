@@ -1,4 +1,4 @@
-"""An allow that is proven without a search is one that the search would find too."""
+"""If an allow is proved without a search, the search also finds it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.engine import strategies
 
 @settings(max_examples=800, deadline=None)
 @given(strategies.layer, strategies.any_request())
-def test_what_is_proven_is_so(layer: Layer, request: Request) -> None:
+def test_a_proof_is_correct(layer: Layer, request: Request) -> None:
     proven = prove_allow(layer, request)
     if proven is not None:
         assert proven.allowed
@@ -48,7 +48,7 @@ def _allowing(*identities: str) -> Chain:
 
 
 def _routes(number: int, chain: Chain) -> tuple[SelectorCase, ...]:
-    """Routes that look at so much that nobody could try every request."""
+    """Return routes that read so many attributes that a search cannot try every request."""
 
     def when(place: int) -> Predicate:
         looked_at = (Is(PATH, Suffix(f"{place}.x")), Is(METHOD, _one(f"M{place}")), Is(HOST, Suffix(f".h{place}")))
@@ -58,7 +58,7 @@ def _routes(number: int, chain: Chain) -> tuple[SelectorCase, ...]:
 
 
 def test_many_routes_are_decided_where_each_allows() -> None:
-    """Whichever of them a request takes that nobody has read, its caller may."""
+    """The caller is allowed by every route that an unknown request may take."""
     layer = Layer(Placement(None, "inbound"), _allowing("a", "b"), _routes(80, _allowing("a")))
     assert complete(layer, Request({IDENTITY: "a", PORT: 80})).outcome.allowed
     assert not complete(layer, Request({IDENTITY: "b", PORT: 80})).outcome.allowed

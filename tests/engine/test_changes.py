@@ -1,4 +1,4 @@
-"""After any changes, an engine decides by exactly the policies that target a workload now."""
+"""After any changes, an engine decides by exactly the policies that target a workload."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ changes: st.SearchStrategy[Doing] = (
 
 
 def by_name(attached: Sequence[Attachment[Policy]], _stances: object) -> list[Layer]:
-    """Layers that deny each caller who bears the name of an attached policy, so that every decision tells who is."""
+    """Layers that deny each caller with the name of an attached policy, so that every decision shows the policies."""
     return [Layer(Placement(None, "workload"), Chain((Deny("deny", tuple(map(_denial, attached))),)))]
 
 

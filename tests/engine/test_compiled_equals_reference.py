@@ -1,4 +1,4 @@
-"""The compiled engine and the reference evaluator, on generated layers and requests, never disagree."""
+"""On generated layers and requests, the compiled engine and the reference evaluator never disagree."""
 
 from __future__ import annotations
 
@@ -31,16 +31,18 @@ def test_requests_with_unknown_attributes_get_the_same_verdict(layers: list[Laye
 
 @settings(max_examples=600, deadline=None)
 @given(strategies.layers, strategies.any_request(), strategies.rule())
-def test_requests_of_which_something_is_known_together_get_the_same_verdict(
+def test_requests_with_a_condition_on_unknown_attributes_get_the_same_verdict(
     layers: list[Layer], request: Request, rule: Rule
 ) -> None:
     denying = Layer(Placement(None, "network"), Chain((Deny("deny", (rule,)),)))
-    assume(not request.refused_path and complete(denying, request).outcome.rule is rule)  # some request is within
+    assume(
+        not request.refused_path and complete(denying, request).outcome.rule is rule
+    )  # some completion meets `within`
     bounded = Request(request.values, request.answers, within=rule.when)
     program = compile_layers(layers)
     outcome = program.outcome(program.decide(bounded))
     assert outcome.allowed == reference.decide(layers, bounded).allowed
-    assert outcome.allowed or not program.outcome(program.decide(request)).allowed  # more is denied where less is known
+    assert outcome.allowed or not program.outcome(program.decide(request)).allowed  # less information denies more
 
 
 @settings(max_examples=600, deadline=None)

@@ -1,4 +1,4 @@
-"""What is unknown is completed with all that matters, and no reason to hang: past a bound the answer is deny."""
+"""Unknown attributes are completed with all values that matter. The search is bounded: past its limit it denies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def layer(*denied: Rule) -> Layer:
 
 
 def never_both(number: int, attribute: Attribute) -> tuple[Is, Not]:
-    """A condition that no value meets, though only trying shows it."""
+    """A condition that no value meets. Only a search can show this."""
     return Is(attribute, Prefix(f"/{number}")), Not(Is(attribute, Prefix(f"/{number}")))
 
 
@@ -61,27 +61,27 @@ def test_many_unknown_attributes_do_not_hang() -> None:
     assert not completion.outcome.allowed
 
 
-def test_what_does_not_depend_on_the_unknown_is_answered_however_many_cells_there_are() -> None:
+def test_an_answer_without_unknown_attributes_exists_for_any_number_of_cells() -> None:
     rules = [rule(n, Is(METHOD, Prefix("X")), Is(PATH, Prefix(f"/{n}")), Is(PATH, Suffix(f"{n}"))) for n in range(500)]
     completion = complete(layer(*rules), Request({METHOD: "GET"}))
     assert completion.outcome.allowed
     assert not completion.exhausted
 
 
-# Attributes that may be there several times
+# Repeatable attributes
 
 
 def test_an_unknown_header_may_meet_two_rules_at_once() -> None:
-    """Denied only where both hold, which needs two values."""
+    """Return layers that deny only if both tests hold, which needs two values."""
     both = rule(0, Is(TEAM, OneOf(frozenset({"red"}))), Is(TEAM, OneOf(frozenset({"blue"}))))
     completion = complete(layer(both), Request({}))
     assert not completion.outcome.allowed
     assert dict(completion.assumed) == {TEAM: ("red", "blue")}
-    assert completion.telling == completion.assumed
+    assert completion.decisive == completion.assumed
     assert judge(layer(both), completion.of(Request({}))) == completion.outcome
 
 
-def test_values_of_an_unknown_header_meet_no_rule_that_is_said_not_to_hold() -> None:
+def test_values_of_an_unknown_header_meet_no_rule_that_is_assumed_not_to_hold() -> None:
     """Every text that begins with `re` begins with `r`."""
     possible = rule(0, Is(TEAM, Prefix("r")), Not(Is(TEAM, Prefix("re"))), Is(TEAM, Prefix("b")))
     impossible = rule(0, Is(TEAM, Prefix("re")), Not(Is(TEAM, Prefix("r"))), Is(TEAM, Prefix("b")))
@@ -90,7 +90,7 @@ def test_values_of_an_unknown_header_meet_no_rule_that_is_said_not_to_hold() -> 
 
 
 def test_an_expression_sees_one_text() -> None:
-    """What only expressions look at cannot be two texts at once."""
+    """An attribute that only expressions read is one text, and cannot equal two."""
     red, blue = (Is(TEAM, OneOf(frozenset({color})), joined=True) for color in ("red", "blue"))
     assert complete(layer(rule(0, red, blue)), Request({})).outcome.allowed
     assert not complete(layer(rule(0, red)), Request({TEAM: "red"})).outcome.allowed

@@ -1,4 +1,4 @@
-"""Many rules: tables, the indexes of searches, and tables that find no room change nothing about the answer."""
+"""Tables, indexes of searches and tables that are too large give the same answers for many rules."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _rules(predicates: Iterable[Predicate]) -> Iterator[Rule]:
 
 @st.composite
 def workload_layer(draw: st.DrawFn, predicate: st.SearchStrategy[And], effects: list[Effect]) -> Layer:
-    """A chain like that of a GEP-3779 workload: an ordered tier, denials, permissions."""
+    """A chain like one of a GEP-3779 workload: an ordered tier, denials, permissions."""
     steps = tuple(Step(rule, draw(st.sampled_from(effects))) for rule in draw(rules(predicate)))
     denials, permissions = Deny("deny", draw(rules(predicate))), AllowAny("allow", draw(rules(predicate)))
     first = draw(st.booleans())
@@ -66,7 +66,7 @@ def workload_layer(draw: st.DrawFn, predicate: st.SearchStrategy[And], effects: 
 
 
 def check(layer: Layer, *, http: bool) -> None:
-    """Every request that differs in something that rules look at."""
+    """Every request with a different combination of the attributes that rules read."""
     program = compile_layers([layer])
     identities = [*(IDENTITIES[:5] if http else IDENTITIES), "spiffe://td/ns/b/sa/", None]
     network = product(identities, [80, 1] if http else [*PORTS, 1])
@@ -95,7 +95,7 @@ def test_a_tier_that_passes_is_a_table_of_its_own(layer: Layer) -> None:
 @few
 @given(layer=workload_layer(on_network, FINAL))
 def test_rules_that_find_no_room_in_a_table_are_searched(monkeypatch: pytest.MonkeyPatch, layer: Layer) -> None:
-    monkeypatch.setattr(table, "_ROOM", -1_000_000)
+    monkeypatch.setattr(table, "_BASE_RANKS", -1_000_000)
     check(layer, http=False)
 
 
@@ -108,7 +108,7 @@ def test_rules_on_paths_are_searched(layer: Layer) -> None:
 @few
 @given(layer=workload_layer(on_http, FINAL))
 def test_every_list_may_have_an_index(monkeypatch: pytest.MonkeyPatch, layer: Layer) -> None:
-    monkeypatch.setattr(search, "_SHORT", 0)
+    monkeypatch.setattr(search, "_MAX_UNINDEXED_RULES", 0)
     check(layer, http=True)
 
 
@@ -117,7 +117,7 @@ def test_every_list_may_have_an_index(monkeypatch: pytest.MonkeyPatch, layer: La
 def test_rules_for_many_that_are_not_copied_to_the_few_are_searched_after_theirs(
     monkeypatch: pytest.MonkeyPatch, layer: Layer, copies: int
 ) -> None:
-    monkeypatch.setattr(search, "_COPIES", copies)
+    monkeypatch.setattr(search, "_MAX_COPIES_PER_CLAUSE", copies)
     check(layer, http=True)
 
 

@@ -1,4 +1,4 @@
-"""On layers of networks the compiled engine equals the reference evaluator, known and unknown attributes alike."""
+"""On network layers, the compiled engine equals the reference evaluator for known and unknown attributes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.engine import network_strategies as strategies
 
 @settings(max_examples=200, deadline=None)
 @given(strategies.layer, strategies.known_request())
-def test_they_agree_on_what_is_known(layer: Layer, request: Request) -> None:
+def test_they_agree_on_known_attributes(layer: Layer, request: Request) -> None:
     program = compile_layers([layer])
     outcome = program.outcome(program.decide(request))
     assert outcome == reference.decide([layer], request)
@@ -20,6 +20,6 @@ def test_they_agree_on_what_is_known(layer: Layer, request: Request) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(strategies.layer, strategies.any_request())
-def test_they_agree_on_what_is_unknown(layer: Layer, request: Request) -> None:
+def test_they_agree_on_unknown_attributes(layer: Layer, request: Request) -> None:
     program = compile_layers([layer])
     assert bool(program.decide(request) & 1) == reference.decide([layer], request).allowed

@@ -1,4 +1,4 @@
-"""Paths: what a proxy hands on, the form that is compared, what is refused, and what no policy can mean."""
+"""Paths: the form that proxies hand on, the canonical form, refused paths, and paths that policies cannot name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from eastgate.ir.paths import (
         ("/[x]", "/[x]", "/%5Bx%5D"),
         ("/%", "/%", "/%"),
         ("/%4", "/%4", "/%4"),
-        ("/%%34%30", "/%2540", "/%2540"),  # a lone percent sign does not come to encode something
+        ("/%%34%30", "/%2540", "/%2540"),  # a lone percent sign does not get a meaning
         ("/%%34x%%33%31", "/%4x%2531", "/%4x%2531"),
         ("/a%2Fb", "/a%2Fb", "/a%2Fb"),
     ],
@@ -95,7 +95,7 @@ def test_a_path_as_it_is_sent_is_not_normalised(raw: str, sent: str) -> None:
         (None, False),
     ],
 )
-def test_what_servers_disagree_about_is_refused(path: Known, refused: bool) -> None:
+def test_paths_that_servers_interpret_differently_are_refused(path: Known, refused: bool) -> None:
     assert is_refused(path) is refused
 
 
@@ -120,10 +120,10 @@ _SLASH = "a request with an encoded slash is always refused"
         ("/a\x00", *["it has a control character (U+0000)"] * 3),
         ("/a?b", *["paths are compared without query and fragment"] * 3),
         ("/a%2Fb", *[_SLASH] * 3),
-        ("/%2e%2e;x", *[_SLASH] * 3),  # in what is compared
-        ("/..;x/../a", *[_SLASH] * 3),  # in what is written
+        ("/%2e%2e;x", *[_SLASH] * 3),  # in the canonical form
+        ("/..;x/../a", *[_SLASH] * 3),  # in the written form
         ("/a/../b", *[_NOT_NORMAL] * 3),
-        ("*/../b", None, _NOT_NORMAL, _NOT_NORMAL),  # where it is no wildcard, it does not begin with a slash
+        ("*/../b", None, _NOT_NORMAL, _NOT_NORMAL),  # without a wildcard, it does not begin with a slash
         ("/%61*", _NOT_NORMAL, _NOT_NORMAL, None),
         ("/%61", _NOT_NORMAL, _NOT_NORMAL, None),
     ],
@@ -142,7 +142,7 @@ def test_a_path_that_requests_have_is_suggested(text: str, instead: str) -> None
     assert problem[1] == f"write {instead}"
 
 
-def test_what_no_uri_may_have_is_encoded_and_the_rest_stays() -> None:
+def test_characters_that_no_uri_may_have_are_encoded_and_the_rest_stays() -> None:
     assert encoded_path("/a b/%41[/../é") == "/a%20b/%41%5B/../%C3%A9"
 
 
@@ -190,7 +190,7 @@ def test_a_path_is_canonical_in_one_spelling(path: str, canonical: bool) -> None
 @pytest.mark.parametrize(
     "raw", ["/a", "/a/..;x/b", "/a/%2e%2e;x/b", "/%u0061pi/%2e;/a", "/a/%2E./b", "/%%41", "/a/.%2e;?b=/..;c", "/x%40y"]
 )
-def test_what_a_proxy_has_handed_on_is_compared_as_what_was_sent(raw: str) -> None:
+def test_a_path_that_a_proxy_handed_on_is_compared_like_the_sent_path(raw: str) -> None:
     handed = handed_path(raw)
     assert comparable_path(respelled_path(f"{handed}?b=/..;c")) == comparable_path(raw)
     assert respelled_path(f"{handed}?b=/..;c").endswith("?b=/..;c")

@@ -1,4 +1,4 @@
-"""Predicates that are rewritten: with some tests decided before, or taken for whatever helps."""
+"""Rewritten predicates: with some tests decided, or with some tests supporting or opposing the whole."""
 
 from __future__ import annotations
 
@@ -62,21 +62,21 @@ def _settled(predicate: Predicate, port: int) -> Predicate:
 
 
 @given(predicates, st.sampled_from([1, 2, 3]))
-def test_what_is_left_when_the_port_is_known_means_the_same_on_it(predicate: Predicate, port: int) -> None:
+def test_the_residual_at_a_known_port_has_the_same_meaning_there(predicate: Predicate, port: int) -> None:
     settled = _settled(predicate, port)
     assert PORT not in mentions(settled)
     assert all(holds(settled, values) == holds(predicate, values) for values in VALUES if values[PORT] == port)
 
 
 @given(predicates)
-def test_what_is_certain_disappears(predicate: Predicate) -> None:
+def test_certain_parts_disappear(predicate: Predicate) -> None:
     decided = rewrite(predicate, lambda atom: ALWAYS if isinstance(atom, Is) and atom.attribute == PORT else NEVER)
     assert decided in (ALWAYS, NEVER)
     assert list(atoms(decided)) == []
 
 
 def _helped(predicate: Predicate, values: Mapping[Attribute, Known], helps: bool) -> bool:
-    """Evaluate a predicate in which each test of the port comes out as it helps, wherever it stands."""
+    """Evaluate a predicate in which each test of the port supports it."""
     match predicate:
         case Is(attribute):
             return helps if attribute == PORT else holds(predicate, values)
@@ -91,13 +91,13 @@ def _helped(predicate: Predicate, values: Mapping[Attribute, Known], helps: bool
 
 
 @given(predicates, st.booleans())
-def test_what_is_assumed_helps_to_hold_or_to_fail(predicate: Predicate, held: bool) -> None:
+def test_assumed_atoms_support_or_oppose_the_predicate(predicate: Predicate, held: bool) -> None:
     assumed = assume(predicate, lambda atom: isinstance(atom, Is) and atom.attribute == PORT, held=held)
     assert PORT not in mentions(assumed)
     assert all(holds(assumed, values) == _helped(predicate, values, held) for values in VALUES)
 
 
-# An attribute that is there several times
+# A repeated attribute
 
 RED, BLUE = OneOf(frozenset({"red"})), OneOf(frozenset({"blue"}))
 
@@ -140,7 +140,7 @@ def test_a_pattern_must_match_any_value_and_other_tests_see_one_text(
 
 
 @pytest.mark.parametrize("on_error", [True, False])
-def test_an_error_counts_as_what_is_said(on_error: bool) -> None:
+def test_an_error_counts_as_on_error(on_error: bool) -> None:
     assert Computed("errs", frozenset({HEADER}), lambda _: bool(1 // 0), on_error).holds({HEADER: "x"}) is on_error
 
 
@@ -158,12 +158,12 @@ ON_1, IS_A = Is(PORT, OneOf(frozenset({1}))), Is(METHOD, OneOf(frozenset({"a"}))
         (Or((Not(ON_1), IS_A)), False, IS_A),
     ],
 )
-def test_what_is_assumed_is_left_out(predicate: Predicate, held: bool, assumed: Predicate) -> None:
+def test_assumed_attributes_are_left_out(predicate: Predicate, held: bool, assumed: Predicate) -> None:
     assert assume(predicate, lambda atom: atom == ON_1, held=held) == assumed
 
 
-def test_a_near_miss_names_no_attribute_that_its_reader_knows() -> None:
-    """Only the attribute itself is left out: a value, or an expression, may have the same words in it."""
+def test_the_text_of_a_near_miss_leaves_out_the_name_of_its_attribute() -> None:
+    """The text leaves out only the attribute itself. A value or an expression may contain the same words."""
     method_is = Computed("method is GET", frozenset({METHOD}), lambda _values: False)
     alternatives = Or((Is(METHOD, OneOf(frozenset({"PUT", "method is PUT"}))), Not(Is(METHOD, Prefix("G"))), method_is))
     rule = Rule(alternatives, Origin(PolicyRef("Policy", "app", "p"), 0))

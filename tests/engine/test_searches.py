@@ -1,4 +1,4 @@
-"""Searches find the first rule that matches, in whichever way the rules are filed."""
+"""Searches find the first rule that matches, for every way to file the rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from eastgate.engine import search
-from eastgate.engine.clauses import Filed
+from eastgate.engine.clauses import ClausesByCaller
 from eastgate.engine.search import build_search
 from eastgate.ir import ALWAYS, AccountsOf, And, Computed, Is, Known, Not, OneOf, Or, Predicate, Prefix, Request, Suffix
 from eastgate.ir.attributes import IDENTITY, METHOD, PATH, PORT, header
@@ -39,7 +39,7 @@ ON_PATH: list[Predicate] = [
 ON_TEAM: list[Predicate] = [
     Is(TEAM, OneOf(frozenset({"red"}))),
     Is(TEAM, OneOf(frozenset({"red,blue"}))),
-    Is(TEAM, OneOf(frozenset({"red,blue"})), joined=True),  # all values as one text: no value of its own finds it
+    Is(TEAM, OneOf(frozenset({"red,blue"})), joined=True),  # all values as one text, which no single value equals
     Is(TEAM, Prefix("g")),
 ]
 
@@ -61,21 +61,21 @@ def _rule(random: Random) -> Predicate:
     return And((random.choice(CALLERS), random.choice(ports), *random.choice(rests)))
 
 
-@pytest.mark.parametrize("copies", [-1, 0, 1, 4])  # of rules for many beside those for few
-@pytest.mark.parametrize("short", [0, 4, 100])  # lists without an index
+@pytest.mark.parametrize("copies", [-1, 0, 1, 4])  # copies of rules for many callers beside rules for few
+@pytest.mark.parametrize("short", [0, 4, 100])  # the largest list without an index
 def test_the_first_rule_that_matches_is_found(monkeypatch: pytest.MonkeyPatch, short: int, copies: int) -> None:
-    monkeypatch.setattr(search, "_SHORT", short)
-    monkeypatch.setattr(search, "_COPIES", copies)
+    monkeypatch.setattr(search, "_MAX_UNINDEXED_RULES", short)
+    monkeypatch.setattr(search, "_MAX_COPIES_PER_CLAUSE", copies)
     random = Random(short * 10 + copies)  # noqa: S311
     for _ in range(15):
         rules = [_rule(random) for _ in range(random.randint(1, 12))]
-        find = build_search(Filed.of(rules), range(len(rules) + 1))
+        find = build_search(ClausesByCaller.of(rules), range(len(rules) + 1))
         for values in random.sample(REQUESTS, 60):
             first = next((rank for rank, rule in enumerate(rules) if holds(rule, values)), len(rules))
             assert find(Request(values)) == first, (rules, values)
 
 
-def test_of_many_rules_only_those_are_looked_at_that_the_path_may_meet() -> None:
+def test_of_many_rules_only_those_are_evaluated_that_the_path_may_meet() -> None:
     looked_at: list[int] = []
 
     def rule(number: int, path: Predicate) -> Predicate:
@@ -92,7 +92,7 @@ def test_of_many_rules_only_those_are_looked_at_that_the_path_may_meet() -> None
     two = [Or((Is(PATH, OneOf(frozenset({f"/{number}/x"}))), Is(PATH, Suffix(f".{number}")))) for number in range(100)]
     paths: list[Predicate] = [*exact, *begun, *ended, *two]
     rules = [rule(number, path) for number, path in enumerate(paths)]
-    find = build_search(Filed.of(rules), range(len(rules) + 1))
+    find = build_search(ClausesByCaller.of(rules), range(len(rules) + 1))
     for path, expected in [("/7", [7]), ("/7/x", [107, 307]), ("/x.7", [207, 307]), ("/x", [])]:
         looked_at.clear()
         assert find(Request({IDENTITY: None, PORT: 80, METHOD: "GET", PATH: path})) == len(rules)

@@ -1,4 +1,4 @@
-"""Each stage by itself: what it does with a request, and which rule it names. A table, held against both evaluators."""
+"""Each stage alone: its effect on a request, and the rule that it names, in both evaluators."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_the_last_layer_that_accepts_is_named_and_the_first_that_denies() -> Non
         assert reference.decide(layers[:count], request) == outcome
 
 
-# Who, and on which port: what tables are made of
+# Callers and ports: the keys of tables
 
 
 def _who(name: str) -> str:
@@ -185,7 +185,7 @@ def test_a_rule_on_ports_is_about_no_other_port(name: str, port: int, allowed: b
     assert reference.decide(layers, request).allowed is allowed
 
 
-# What stands in the place of a host, and is none
+# Invalid hosts
 
 CLOSING = Deny("deny", (rule("never", Is(PORT, OneOf(frozenset({1})))),), Refusal.CLOSED)
 ANSWERING = Deny("deny", (rule("never", Is(PORT, OneOf(frozenset({1})))),), Refusal.FORBIDDEN)
@@ -214,7 +214,7 @@ ON_80 = Is(PORT, OneOf(frozenset({80})))
         (layer("l", Chain((ANSWERING,)), SelectorCase(Or((ON_80, GET)), Chain((CLOSING,)))), True),
     ],
 )
-def test_a_host_that_is_none_is_refused_where_http_is_read(made: Layer, allowed: bool) -> None:
+def test_an_invalid_host_is_refused_if_http_is_read(made: Layer, allowed: bool) -> None:
     request = Request({**REQUEST, BAD_HOST: "a b", HOST: None})
     program = compile_layers([made])
     outcome = program.outcome(program.decide(request))

@@ -1,4 +1,4 @@
-"""What the engine says of requests of which not all is known, held against trying every value there is."""
+"""The engine's decisions on partly known requests equal those of a trial of every value."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def _all_allow(made: Sequence[Layer], request: Request) -> bool:
 
 @settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(questions())
-def test_allowed_is_what_every_value_of_what_is_unknown_allows(asked: tuple[Sequence[Layer], Request]) -> None:
+def test_a_request_is_allowed_if_every_value_of_its_unknown_attributes_is(
+    asked: tuple[Sequence[Layer], Request],
+) -> None:
     made, request = asked
     program = compile_layers(made)
     everything_allows = _all_allow(made, request)
@@ -80,14 +82,14 @@ _A, _B, _ENDS = Is(METHOD, Prefix("a")), Is(METHOD, OneOf(frozenset({"b"}))), Is
         (_allowing(_ENDS, Not(_B)), True),
     ],
 )
-def test_the_opinion_itself(made: list[Layer], allowed: bool) -> None:
+def test_the_brute_force_evaluator_itself(made: list[Layer], allowed: bool) -> None:
     assert _all_allow(made, Request({})) is allowed
 
 
 @pytest.mark.parametrize("on_error", [False, True])
 @pytest.mark.parametrize("make", [_allowing, _denying])
 def test_a_pattern_over_something_unknown_is_never_taken_to_hold_or_to_fail(make: object, on_error: bool) -> None:
-    """What no matcher can say may come out either way; what is allowed then is allowed by every value."""
+    """A test that no matcher can express may have either result, so an allow is an allow for every value."""
     pattern = Computed("is ab", frozenset({METHOD}), lambda values: values[METHOD] == "ab", on_error, (METHOD, "ab"))
     for whens in ([pattern], [Not(pattern)], [pattern, Not(pattern)], [pattern, _A]):
         made = make(*whens)  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""There is one object for each attribute, however, wherever and by whom it is made."""
+"""Each attribute is one object, for every way to make it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_equal_attributes_are_one_object() -> None:
 
 @pytest.mark.parametrize("attribute", [PATH, SENT_PATH, header("x-tenant")])
 def test_copies_are_the_same_object(attribute: Attribute) -> None:
-    assert pickle.loads(pickle.dumps(attribute)) is attribute  # noqa: S301 - it was made here
+    assert pickle.loads(pickle.dumps(attribute)) is attribute  # noqa: S301 - this test made it
     assert copy.deepcopy({attribute: 1}) == {attribute: 1}
 
 
@@ -41,7 +41,7 @@ def test_threads_get_the_same_object() -> None:
             assert len({id(attribute) for attribute in list(pool.map(make, range(8)))}) == 1
 
 
-def test_an_attribute_that_nobody_uses_is_forgotten() -> None:
+def test_an_unused_attribute_is_freed() -> None:
     before = len(attributes._ATTRIBUTES)
     kept = [header(f"x-random-{number}") for number in range(100)]
     assert len(attributes._ATTRIBUTES) == before + 100

@@ -1,4 +1,4 @@
-"""Build the program, then run the tests in a network namespace in which every address is this machine's."""
+"""Builds the program, then runs the tests in a network namespace in which every address is local."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 from tests.programs import find
 
-# Pods and callers have the addresses that tables give them.
+# Pods and callers have the addresses in the tables.
 _SCRIPT = """
 ip link set lo up
 ip route add local 0.0.0.0/0 dev lo

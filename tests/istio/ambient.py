@@ -1,4 +1,4 @@
-"""Places questions of an ambient mesh: a waypoint, where istiod has bound one, and the ztunnel of each pod."""
+"""Placement of questions in an ambient mesh: a waypoint, if istiod has bound one, and the ztunnel of each pod."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AmbientPlacement:
         self._log = access_log(folder)
 
     def place(self, placed: Placed, case: Manifest, destination: Destination) -> Steps:
-        """Return the call to a waypoint, which callers in plaintext pass by, and what ztunnels decide."""
+        """Return the call to a waypoint, which plaintext callers bypass, and the decisions of ztunnels."""
         steps = Steps()
         caller = caller_of(case, self._cluster)
         waypoint, has_identity = self._next(case, destination) if caller.identity is not None else (None, False)
@@ -61,11 +61,11 @@ class AmbientPlacement:
         return steps
 
     def _next(self, case: Manifest, destination: Destination) -> tuple[str | None, bool]:
-        """Return the waypoint that a caller is led to, and whether its identity is seen there, or else at the pod."""
+        """Return the waypoint of a caller, and whether the waypoint sees its identity, or else the pod."""
         proxy = proxy_of_caller(case, self._cluster)
         if proxy is None:
             return self._waypoint_of(self._addressed(destination)), True
-        if destination.service is None:  # which only a ztunnel leads to a waypoint
+        if destination.service is None:  # only a ztunnel sends such calls to a waypoint
             return None, True
         hops = self._callers[f"{proxy['namespace']}/{proxy['name']}"].get(cluster_of(*destination.service))
         if not hops:
@@ -75,13 +75,13 @@ class AmbientPlacement:
         return next(iter(to_waypoint), None), all(hop["isTunnel"] for hop in hops)
 
     def _addressed(self, destination: Destination) -> Destination:
-        """Return what a connection is addressed to: where a Service has no address, its pods."""
+        """Return the destination of a connection: the pods, if a Service has no address."""
         service = self._cluster.service(destination.service[0]) if destination.service is not None else None
         is_headless = service is not None and service["spec"]["clusterIP"] == "None"
         return replace(destination, service=None) if is_headless else destination
 
     def _waypoint_of(self, destination: Destination) -> str | None:
-        """Return the pod of the waypoint that istiod has bound to what is called."""
+        """Return the pod of the waypoint that istiod has bound to the destination."""
         if destination.service is not None:
             bound = self._state["services"].get(destination.service[0])
         else:
@@ -96,7 +96,7 @@ class AmbientPlacement:
         raise Unanswerable(f"nothing has the address of the waypoint, {address}")
 
     def _call(self, placed: Placed, case: Manifest, caller: Caller, destination: Destination, waypoint: str) -> Call:
-        """Return the call to a waypoint, and have a listener for it at the address that is called."""
+        """Return the call to a waypoint, with a listener for it at the destination's address."""
         if destination.service is not None:
             key, port = destination.service
             service = self._cluster.service(key)
@@ -116,7 +116,7 @@ class AmbientPlacement:
         return Call(caller.address, address, port, caller.identity, request, case.get("sni"))
 
     def _chain(self, waypoint: str, name: str) -> Config | None:
-        """Return a chain of a waypoint whose name begins so."""
+        """Return the chain of a waypoint with a name prefix."""
         listeners = self._proxies[waypoint]["listeners"]
         internal = next(each for each in listeners if each["name"] == _INTERNAL)
         return next((chain for chain in internal["filter_chains"] if chain["name"].startswith(name)), None)

@@ -18,7 +18,7 @@ _STATUSES = {"allow": 200, "deny": 403}
 
 
 class Authorizers:
-    """Running authorizers. `port` leads to one; nobody listens on that of one that is to be an error."""
+    """Running authorizers. `port` returns the port of one; the port of an authorizer with errors has no listener."""
 
     def __init__(self) -> None:
         self._grpc = {verdict: self._serve_grpc(verdict) for verdict in _STATUSES}
@@ -45,7 +45,7 @@ class Authorizers:
             grpc_server.stop(grace=None).wait()
 
     def port(self, verdict: str, *, by_grpc: bool) -> int:
-        """Return the port on loopback of an authorizer that answers so: allow, deny or error."""
+        """Return the port on loopback of an authorizer with this answer: allow, deny or error."""
         if verdict not in _STATUSES:
             return self._nobody
         return self._grpc[verdict][1] if by_grpc else self._http[verdict].server_port
@@ -53,7 +53,7 @@ class Authorizers:
     @staticmethod
     def _serve_grpc(verdict: str) -> tuple[grpc.Server, int]:
         response = CheckResponse()
-        response.status.SetInParent()  # one without a status is an error on a connection, and not on a request
+        response.status.SetInParent()  # a response without a status is an error for a connection, but not for a request
         response.status.code = 0 if verdict == "allow" else _DENIED
         written: bytes = response.SerializeToString()
         server = grpc.server(ThreadPoolExecutor(2))
@@ -67,7 +67,7 @@ class Authorizers:
 
 def _handler(answer: int) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Answers every request alike, whatever its method."""
+        """Answers every request in the same way, with any method."""
 
         protocol_version = "HTTP/1.1"
 

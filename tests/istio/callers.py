@@ -1,7 +1,7 @@
-"""Where the proxies of callers lead what is sent to a Service: past its waypoint, or to it.
+"""The routing of calls to a Service by the proxies of callers: directly, or through the waypoint.
 
-Sidecars and gateways are asked about at istiod, which tells them endpoints. A ztunnel leads all to the waypoint that
-istiod has bound to what is called.
+For sidecars and gateways, the tests ask istiod, which gives them endpoints. A ztunnel sends all calls to the waypoint
+that istiod has bound to the destination.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from tests.istio.tables import Manifest
 
 
 def proxy_of_caller(case: Manifest, cluster: Cluster) -> Manifest | None:
-    """Return the sidecar or gateway that a caller with an identity sends through; None where it has neither.
+    """Return the sidecar or gateway of a caller with an identity, or None if it has neither.
 
-    An account that no pod has is that of a pod without labels.
+    An account without pods counts as the account of a pod without labels.
     """
     pod = _calling_pod(case, cluster)
     kind = proxy_kind(pod, cluster) if pod is not None else "none"
@@ -30,7 +30,7 @@ def cluster_of(service: str, port: int) -> str:
 
 
 def endpoint_slices(cluster: Cluster) -> Iterator[Manifest]:
-    """Yield what a controller of Kubernetes makes of Services: where their pods are."""
+    """Yield the EndpointSlices of Services, as a controller of Kubernetes makes them."""
     for service in cluster.of_kind("Service", ""):
         namespace, name = service["metadata"]["namespace"], service["metadata"]["name"]
         for pod in cluster.selected(namespace, service["spec"].get("selector")):

@@ -1,4 +1,4 @@
-"""Sends one request, or some bytes, as a caller would: from its address, with its certificate or without."""
+"""Sends one request, or some bytes, like a caller: from its address, with or without its certificate."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SECONDS = 10.0
 _BYTES = b"bytes of no protocol\r\n"
 _HTTP_1_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"})
 _FIRST_PORT, _PORTS = 20_000, 40_000
-_BY_GRPC_STATUS = {7: 403, 12: 404, 13: 400, 14: 503, 16: 401}  # what Envoy makes of an HTTP status, backwards
+_BY_GRPC_STATUS = {7: 403, 12: 404, 13: 400, 14: 503, 16: 401}  # the HTTP status for Envoy's gRPC status
 
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request; a header that is there several times is there several times."""
+    """A request. A header may be repeated."""
 
     method: str
     path: str
@@ -37,7 +37,7 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class Call:
-    """What is sent to a listener: over mutual TLS with an identity, over plain TLS (`is_tls`), or over neither.
+    """The content of a call to a listener: over mutual TLS with an identity, plain TLS (`is_tls`), or neither.
 
     `carries_tls`: the bytes are those of a TLS handshake that is not for the listener.
     """
@@ -54,7 +54,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a caller sees: whether it got through, the status (0: a closed connection), its own address and port."""
+    """The caller's view of a call: whether it was allowed, the status (0: a closed connection), address and port."""
 
     reached: bool
     status: int
@@ -63,14 +63,14 @@ class Reply:
 
 
 class Client:
-    """Makes calls. No two of them come from the same address and port."""
+    """Makes calls. Each has its own source address and port."""
 
     def __init__(self, ca: TestCa) -> None:
         self._ca = ca
         self._ports = itertools.cycle(range(_FIRST_PORT, _FIRST_PORT + _PORTS))
 
     def send(self, call: Call) -> Reply:
-        """Make a call, and wait for what comes back."""
+        """Make a call, and wait for the reply."""
         family = socket.AF_INET6 if ":" in call.address else socket.AF_INET
         with contextlib.ExitStack() as stack:
             connection = stack.enter_context(socket.socket(family))
@@ -94,12 +94,12 @@ class Client:
             try:
                 connection.bind((source, port))
             except OSError:
-                continue  # a listener has it
+                continue  # a listener uses the port
             return f"[{source}]:{port}" if ":" in source else f"{source}:{port}"
 
 
 def _protocols(call: Call) -> tuple[str, ...]:
-    """Return what the proxy of a caller offers, by what it believes to be sent."""
+    """Return the protocols that the proxy of a caller offers for this content."""
     if call.identity is None:
         return ("h2",) if call.http is not None and call.http.needs_http2 else ("http/1.1",)
     if call.http is None:
@@ -109,7 +109,7 @@ def _protocols(call: Call) -> tuple[str, ...]:
 
 
 def _converse(connection: socket.socket, call: Call) -> tuple[int, str]:
-    """Return the status, which is 0 where the connection is closed, and what shows it."""
+    """Return the status, which is 0 for a closed connection, and the reply that shows it."""
     if call.http is None:
         sent = _client_hello(call.sni) if call.carries_tls else _BYTES
         connection.sendall(sent)
@@ -121,7 +121,7 @@ def _converse(connection: socket.socket, call: Call) -> tuple[int, str]:
 
 
 def _client_hello(name: str | None) -> bytes:
-    """Return the first message of a TLS handshake with a server of some name."""
+    """Return the first message of a TLS handshake for a server name."""
     sent = ssl.MemoryBIO()
     context = ssl.create_default_context()
     with contextlib.suppress(ssl.SSLWantReadError):
@@ -173,7 +173,7 @@ def _http2(connection: socket.socket, http: HttpRequest, *, secure: bool) -> tup
 
 
 def _status(status: int, headers: dict[bytes, bytes]) -> int:
-    """Return the status that an answer has, or has in the words of gRPC."""
+    """Return the HTTP status of an answer, or the one for its gRPC status."""
     if b"grpc-status" not in headers:
         return status
     if REACHED_TEXT.encode() in headers.get(b"grpc-message", b"").replace(b"%20", b" "):

@@ -1,4 +1,4 @@
-"""Completes the manifests of a table to what a running cluster has: addresses, pods of gateways, a MeshConfig."""
+"""Completes the manifests of a table to those of a running cluster: addresses, pods of gateways, a MeshConfig."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AMBIENT_MODE = "istio.io/dataplane-mode"
 
 
 class Addresses:
-    """Hands out an address that no other pod or Service of the run has."""
+    """Return an address that no other pod or Service of the run has."""
 
     def __init__(self) -> None:
         self._pods = IPv4Address("10.99.0.1")
@@ -46,7 +46,7 @@ class Addresses:
 
 @dataclass
 class Cluster:
-    """What istiod is asked about. `pods` are all pods by namespace/name."""
+    """The cluster in a question to istiod. `pods` are all pods by namespace/name."""
 
     table: DecisionTable
     addresses: Addresses
@@ -72,7 +72,7 @@ class Cluster:
         return next((one for one in self.of_kind("Service", "") if key_of(one) == key), None)
 
     def selected(self, namespace: str, labels: Mapping[str, str] | None) -> list[str]:
-        """Return the pods of a namespace that have some labels; none where no label is asked for."""
+        """Return the pods of a namespace with some labels; none if there are no labels to compare."""
         return [
             key
             for key, pod in self.pods.items()
@@ -94,9 +94,9 @@ class Cluster:
         return (own or self._namespace_labels(pod).get(_AMBIENT_MODE)) == "ambient" and not self.is_injected(pod)
 
     def question(self, proxies: list[Manifest], *, callers: Sequence[Manifest] = (), ambient: bool = False) -> Manifest:
-        """Return what istiod is to be asked for the configuration of some proxies, and for the ways of callers.
+        """Return the questions to istiod about the configuration of some proxies, and about the routing of callers.
 
-        For ztunnels it reads policies from the API server, and not from where it has those of other proxies.
+        For ztunnels, istiod reads policies from the API server. For other proxies it has another source.
         """
         return {
             "validate": [_in_a_namespace(one) for one in self.table.objects if group_of(one) in _ISTIO_GROUPS],
@@ -108,7 +108,7 @@ class Cluster:
         }
 
     def proxy(self, pod: Manifest, kind: str) -> Manifest:
-        """Return the proxy of a pod, as istiod is asked about it: a sidecar, router or waypoint."""
+        """Return the proxy of a pod in a question to istiod: a sidecar, router or waypoint."""
         return {
             "name": pod["metadata"]["name"],
             "namespace": pod["metadata"]["namespace"],
@@ -174,7 +174,7 @@ def _in_a_namespace(manifest: Manifest) -> Manifest:
 
 
 def _as_pods(manifest: Manifest) -> Iterator[Manifest]:
-    """Yield an object, or for a workload a pod of its template."""
+    """Yield an object or, for a workload, a pod of its template."""
     if manifest["kind"] not in _WORKLOADS:
         yield manifest
         return
@@ -211,7 +211,7 @@ def _start_pod(pod: Manifest, cluster: Cluster) -> None:
 
 
 def _complete_service(service: Manifest, addresses: Addresses) -> None:
-    """Give a Service what the API server gives it: an address, and ports that lead to ports of the same number."""
+    """Give a Service the fields that the API server sets: an address, and target ports equal to its ports."""
     spec = service.setdefault("spec", {})
     spec["ports"] = [{"protocol": "TCP", "targetPort": port["port"], **port} for port in spec.get("ports") or ()]
     spec.setdefault("clusterIP", addresses.for_service())
@@ -239,7 +239,7 @@ def _mesh_config(table: DecisionTable, cluster: Cluster) -> Manifest:
 
 
 def _add_namespaces(cluster: Cluster) -> None:
-    """Add the namespaces that objects are in; in an ambient mesh, put those pods behind a ztunnel."""
+    """Add the namespaces of objects; in an ambient mesh, put their pods behind a ztunnel."""
     names = {one["metadata"]["namespace"] for one in cluster.objects if "namespace" in one["metadata"]}
     declared = {one["metadata"]["name"] for one in cluster.of_kind("Namespace")}
     for name in sorted(names - declared):
@@ -251,7 +251,7 @@ def _add_namespaces(cluster: Cluster) -> None:
 
 
 def _ports_asked(table: DecisionTable) -> dict[str, set[int]]:
-    """Return the ports of each pod that is asked about by its name."""
+    """Return the ports of each pod that questions name."""
     asked: dict[str, set[int]] = {}
     for case in table.cases:
         kind, _, key = case["to"].partition(":")
@@ -261,7 +261,7 @@ def _ports_asked(table: DecisionTable) -> dict[str, set[int]]:
 
 
 def _add_gateways(cluster: Cluster) -> None:
-    """Add what Istio would deploy for each Gateway of Gateway API."""
+    """Add the objects that Istio would deploy for each Gateway of Gateway API."""
     gateways = cluster.of_kind("Gateway", "gateway.networking.k8s.io")
     declared = {one["metadata"]["name"] for one in cluster.of_kind("GatewayClass")}
     if gateways:

@@ -1,4 +1,4 @@
-"""How rows of tables differ from what Istio answers, and which differences are explained, by which ruling."""
+"""Differences between rows of tables and Istio's answers, and the rulings that explain them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Explanations:
 
 
 def read_limits() -> frozenset[tuple[str, str]]:
-    """Read the rows, by table and case, that Eastgate does not decide as Istio does."""
+    """Return the rows, by table and case, with another decision of Eastgate than of Istio."""
     limits = yaml.safe_load(FILE.read_text(encoding="utf-8"))["limits"]
     assert all(row.keys() == {"table", "case", "because"} for row in limits)
     return frozenset((row["table"], row["case"]) for row in limits)
@@ -65,7 +65,7 @@ class Comparison:
             self._note(table.name, name, problem, table.origin)
 
     def finish(self) -> None:
-        """Note the explanations of rows of these tables that nothing needs."""
+        """Record the unused explanations of rows of these tables."""
         for table, row in sorted(self.explanations.rows - self._needed):
             if table in self._tables:
                 self.problems.append(f"{FILE.name}: {table}: {row}: this is not needed any more")
@@ -82,7 +82,7 @@ class Comparison:
 
 
 def difference(case: Manifest, answer: Answer) -> str | None:
-    """Return how a row differs from an answer; None where it does not."""
+    """Return the difference between a row and an answer, or None."""
     if answer.verdict is None:
         return "Istio cannot be asked"
     if case["expect"] != answer.verdict:
@@ -95,7 +95,7 @@ def difference(case: Manifest, answer: Answer) -> str | None:
 
 
 def explaining_ruling(case: Manifest, answer: Answer) -> str | None:
-    """Return the ruling that a row which differs cites for it. What is unknown may be denied, and never allowed."""
+    """Return the ruling that a differing row cites. An unknown verdict may become a denial, but never an allow."""
     cited: list[str] = re.findall(r"\bruling ([A-Z]\d*)\b", case.get("cites") or "")
     if "A" in cited and (answer.verdict is None or case["expect"] == "deny"):
         return "A"
@@ -103,7 +103,7 @@ def explaining_ruling(case: Manifest, answer: Answer) -> str | None:
 
 
 def _rejection_differences(answers: Answers) -> Iterator[tuple[str, str | None]]:
-    """Yield for every policy that one of the two rejects how they differ."""
+    """Yield the difference for every policy that only one of the two rejects."""
     expected = {_short(policy) for policy in answers.table.rejects}
     for policy in sorted(expected | answers.rejections.keys()):
         if policy not in answers.rejections:
@@ -115,6 +115,6 @@ def _rejection_differences(answers: Answers) -> Iterator[tuple[str, str | None]]
 
 
 def _short(policy: str) -> str:
-    """Return Kind/namespace/name without the group that a kind may be given with."""
+    """Return Kind/namespace/name without the optional group of the kind."""
     kind, _, rest = policy.partition("/")
     return f"{kind.partition('.')[0]}/{rest}"

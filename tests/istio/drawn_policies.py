@@ -1,4 +1,4 @@
-"""Draws sets of Istio policies that are valid, and that often meet the requests of `drawn_requests`."""
+"""Generated sets of valid Istio policies that often meet the requests of `drawn_requests`."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ _IDENTITY_KEYS = ("source.namespace", "source.serviceAccount", "source.principal
 
 
 class PolicyDraw:
-    """Draws from a seeded generator; the same seed draws the same policies. Some conditions may be left out."""
+    """Draws from a seeded generator: the same seed gives the same policies. Some conditions may be left out."""
 
     def __init__(self, random: Random, *, without: Collection[str] = ()) -> None:
         self._random = random
         self._locations = {issuer: random.choice(_LOCATIONS) for issuer in ISSUERS}
         self._keys = [key for key in CONDITIONS if key not in without]
-        # Where mTLS is disabled there is no name of TLS, whatever a question says.
+        # Without mTLS there is no server name, even if a question has one.
         self._modes = _MODES if "connection.sni" in without else _MODES[:-1]
 
     def policies(self) -> list[Manifest]:
@@ -83,7 +83,7 @@ class PolicyDraw:
         return [*drawn, *self._dated_peers(self._random.choice((0, 0, 1, 2)))]
 
     def targeting(self, policy: Manifest, target: Manifest) -> Manifest:
-        """Return a policy that has a target instead of a selector, sometimes."""
+        """Return a policy, sometimes with a target instead of a selector."""
         if policy["kind"] == "PeerAuthentication" or self._random.random() < 0.4:
             return policy
         spec = {name: value for name, value in policy["spec"].items() if name != "selector"}
@@ -119,11 +119,11 @@ class PolicyDraw:
         return rule
 
     def _some(self) -> int:
-        """Draw how many sources or operations there are; of none, which matches everything, there are few."""
+        """Draw the number of sources or operations. Zero, which matches everything, is rare."""
         return self._random.choices((0, 1, 2), (1, 30, 15))[0]
 
     def _source(self, *, is_custom: bool) -> Manifest:
-        """Draw a source; accounts go with no other name of a caller, and CUSTOM has none of these."""
+        """Draw a source. Accounts exclude other names of callers, and CUSTOM excludes all of these."""
         left_out = (
             _IDENTITY_FIELDS if is_custom else self._random.choice((("serviceAccounts",), ("principals", "namespaces")))
         )
@@ -165,7 +165,7 @@ class PolicyDraw:
         return rule | self._locations[issuer]
 
     def _dated_peers(self, count: int) -> Iterator[Manifest]:
-        """Draw PeerAuthentications, the later ones older or younger: of two of one age, a ztunnel may obey either."""
+        """Draw PeerAuthentications of different ages. Of two with one age, a ztunnel may use either."""
         ages = self._random.sample(range(1, 10), count)
         for number, age in enumerate(ages):
             policy = self._peers(f"peers-{number}")

@@ -1,4 +1,4 @@
-"""Draws requests and bytes that leave nothing unknown: every attribute has a value, or is known to be absent."""
+"""Generated requests and bytes without unknown attributes: every attribute has a value, or is known to be absent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DESTINATIONS = (
     *(("pod:app/db", 8080), ("pod:app/db", 7000)),
 )
 _OF_BYTES = (("pod:app/web", 9090), ("service:app/web", 90))
-"""Where a Service declares TCP: a sidecar takes HTTP for bytes there, and a question about HTTP means HTTP."""
+"""Ports that a Service declares as TCP. There a sidecar treats HTTP as bytes; a question about HTTP means HTTP."""
 _PATHS = (
     *("/", "/a", "/a/", "/a/b", "/a/b/c", "/a/x/c", "/b", "/x/b", "/A", "/a?x=1", "/a;x", "/a.txt", "/*/b", "/a*b"),
     *("/a/../b", "/a//b", "/%61", "/a%2fb", "/a%2Fb", "/a/./b", "/a\\b", "/a%5cb", "/a"),
@@ -26,7 +26,7 @@ _SNI = ("web.example", "db.example", "web.other")
 
 
 class RequestDraw:
-    """Draws from a seeded generator; plaintext, IPv6 and identities with more segments only where they may be."""
+    """Draws from a seeded generator. Plaintext, IPv6 and longer identities are only drawn if they are allowed."""
 
     def __init__(self, random: Random, *, plaintext: bool, ipv6: bool, long_identities: bool) -> None:
         self._random, self._has_plaintext = random, plaintext
@@ -34,7 +34,7 @@ class RequestDraw:
         self._callers = (*_CALLERS, *_CALLERS, *(_LONG if long_identities else ()))
 
     def cases(self, count: int) -> list[Manifest]:
-        """Draw questions, without what they expect."""
+        """Draw questions without expectations."""
         return [{"name": f"request {number}", **self._case()} for number in range(count)]
 
     def _case(self) -> Manifest:
@@ -43,7 +43,7 @@ class RequestDraw:
         source = self._random.choice(self._addresses)
         case: Manifest = {"to": to, "port": port, "sourceIP": source, **self._caller()}
         if not is_http:
-            return {**case, "forwardedFor": source}  # bytes have no other
+            return {**case, "forwardedFor": source}  # bytes have no other address
         case["http"] = {
             "method": self._random.choice(_METHODS),
             "path": self._random.choice(_PATHS),

@@ -1,4 +1,4 @@
-"""A real Envoy with the listeners of many tables, and what it notes about each connection."""
+"""A real Envoy with the listeners of many tables, and its records about each connection."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class EnvoyFailed(Exception):  # noqa: N818 - what it did
 
 
 def access_log(folder: Path) -> Config:
-    """Return an access log that an Envoy of this folder writes."""
+    """Return the configuration of an access log for an Envoy in this folder."""
     file = {"@type": _FILE_LOG, "path": str(folder / "access.log"), "log_format": {"json_format": _FIELDS}}
     return {"name": "envoy.access_loggers.file", "typed_config": file}
 
 
 def cluster_on_loopback(name: str, port: int, *, by_grpc: bool) -> Config:
-    """Return a cluster that leads to a port of this machine."""
+    """Return a cluster with a port of this machine."""
     endpoint = {"address": {"socket_address": {"address": "127.0.0.1", "port_value": port}}}
     cluster: Config = {
         "name": name,
@@ -65,7 +65,7 @@ class Envoy(Processes):
         self._admin = free_port()
 
     def start(self) -> None:
-        """Start it, and wait until it listens. Raises EnvoyFailed where it ends instead."""
+        """Start Envoy, and wait until it listens. Raises EnvoyFailed if it ends."""
         admin = {"socket_address": {"address": "127.0.0.1", "port_value": self._admin}}
         bootstrap = {
             "node": {"id": "istio", "cluster": "istio"},
@@ -82,7 +82,7 @@ class Envoy(Processes):
             raise EnvoyFailed(str(error)) from error
 
     def records(self, callers: Collection[str]) -> dict[str, list[Config]]:
-        """Return what was noted, by the address and port of callers. Waits until there is something of each of them."""
+        """Return the records by the address and port of callers. Waits until each of them has a record."""
         end = time.monotonic() + _LOG_SECONDS
         while True:
             records: dict[str, list[Config]] = {}

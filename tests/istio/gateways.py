@@ -1,4 +1,4 @@
-"""What Istio deploys for a Gateway: a pod, which is the proxy, and a Service."""
+"""The objects that Istio deploys for a Gateway: a pod, which is the proxy, and a Service."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_waypoint(gateway: Manifest) -> bool:
 
 
 def deployed_name(gateway: Manifest) -> str:
-    """Return the name of the Service and of the account: a waypoint has its own, others end with their class."""
+    """Return the name of the Service and of the account. A waypoint has its own name; others end with their class."""
     name = str(gateway["metadata"]["name"])
     return name if is_waypoint(gateway) else f"{name}-{gateway['spec']['gatewayClassName']}"
 
@@ -92,9 +92,9 @@ def is_gateway_pod(pod: Manifest, objects: Iterable[Manifest]) -> bool:
 
 
 def complete_mesh_gateways(objects: Sequence[Manifest], asked: Mapping[str, Iterable[int]]) -> list[Manifest]:
-    """Return what a table leaves to other manifests: Gateways for the pods of Istio's installers, and routes.
+    """Return objects that tables leave to other manifests: Gateways for the pods of Istio's installers, and routes.
 
-    A Gateway that no VirtualService is for answers 404 to everything. `asked` are ports by the pods that have them.
+    A Gateway without a VirtualService answers 404 to everything. `asked` are the ports by the pods that have them.
     """
     installed = [
         _mesh_gateway(pod, asked.get(_key(pod), ()))
@@ -118,7 +118,7 @@ def _mesh_gateways(objects: Iterable[Manifest]) -> Iterator[Manifest]:
 
 
 def _is_installed(pod: Manifest) -> bool:
-    """Return whether a pod has the label that the gateways of `istioctl install` and of the charts have."""
+    """Return whether a pod has the label of the gateways of `istioctl install` and of the charts."""
     return _labels_of(pod).get("istio", "").endswith("gateway")
 
 

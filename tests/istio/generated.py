@@ -1,4 +1,4 @@
-"""Generated policies and requests: what Istio answers, and how Eastgate differs from it."""
+"""Generated policies and requests: Istio's answers, and the differences of Eastgate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GATEWAY_GROUP = "gateway.networking.k8s.io"
 
 
 def draw_tables(seed: int, count: int) -> Iterator[DecisionTable]:
-    """Draw tables without what their cases expect. Each follows from the seed and its number alone."""
+    """Draw tables without expectations. Each depends only on the seed and its number."""
     for number in range(count):
         yield draw_table(seed, number)
 
@@ -33,7 +33,7 @@ def draw_table(seed: int, number: int) -> DecisionTable:
     data_plane = chosen.choices(("sidecar", "ambient"), (4, 1))[0]
     has_waypoint = data_plane == "ambient" and chosen.random() < 0.5
     plaintext, ipv6 = not has_waypoint and chosen.random() < 0.7, chosen.random() < 0.5
-    # A connection in plaintext has no name of TLS; an IPv6 caller reaches a pod at an address that only the test has.
+    # A plaintext connection has no server name. An IPv6 caller reaches a pod at an address that only the test adds.
     without = [key for key, is_unknown in {"connection.sni": plaintext, "destination.ip": ipv6}.items() if is_unknown]
     draw = PolicyDraw(chosen, without=without)
     policies = draw.policies()
@@ -60,7 +60,7 @@ def draw_table(seed: int, number: int) -> DecisionTable:
 
 
 def write_table(answers: Answers, cases: list[int] | None = None) -> str:
-    """Return a DecisionTest that expects what Istio answered, of all cases or of some."""
+    """Return a DecisionTest that expects Istio's answers for all cases or some."""
     table = answers.table
     chosen = range(len(table.cases)) if cases is None else cases
     spec = {
@@ -79,7 +79,7 @@ def write_table(answers: Answers, cases: list[int] | None = None) -> str:
 
 
 def differences_of_eastgate(answers: Answers, folder: Path) -> list[str]:
-    """Return every case of a table that Eastgate decides otherwise, each as a table of its own."""
+    """Return every case of a table with another decision of Eastgate, each as its own table."""
     file = folder / f"{answers.table.name}.yaml"
     file.write_text(write_table(answers), encoding="utf-8")
     tables, reporter = read_tables([file], Settings())
@@ -97,14 +97,14 @@ def differences_of_eastgate(answers: Answers, folder: Path) -> list[str]:
 
 
 def _row(result: Result) -> Manifest:
-    """Return what Eastgate decides, as a row that is compared with Istio."""
+    """Return Eastgate's decision, as a row for comparison with Istio."""
     decision = result.decision
     assert decision is not None, result.problem
     return {"expect": decision.verdict, "status": decision.status, "by": str(decision.policy or "none")}
 
 
 def _world(number: int, *, has_waypoint: bool) -> Iterator[Manifest]:
-    """Yield the pods and Services that all tables have; the addresses of pods are the table's own."""
+    """Yield the pods and Services of all tables. Each table has its own addresses of pods."""
     providers = [
         {"name": name, "envoyExtAuthzGrpc": {"service": f"{name}.authz.svc.cluster.local", "port": 9000}}
         for name in PROVIDERS

@@ -1,4 +1,4 @@
-"""A CA for a run: the certificate of every proxy, and one for each identity that a question comes from."""
+"""A CA for a run: the certificate of every proxy, and one for each caller's identity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ISSUER = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "istio tests")])
 
 
 class TestCa:
-    """Issues SVIDs of any identity, whatever trust domain it has."""
+    """Issues SVIDs of any identity in any trust domain."""
 
     __test__ = False
 
@@ -30,12 +30,12 @@ class TestCa:
         self.server = self._issue("spiffe://cluster.local/ns/default/sa/server")
 
     def client_context(self, identity: str | None, protocols: Sequence[str]) -> ssl.SSLContext:
-        """Return the TLS of a client that offers some protocols; it has a certificate if it has an identity."""
+        """Return the TLS of a client that offers some protocols. It has a certificate if it has an identity."""
         key = (identity, tuple(protocols))
         if key not in self._contexts:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE  # only what the server thinks of the client matters
+            context.verify_mode = ssl.CERT_NONE  # the test is only about the server's check of the client
             context.set_alpn_protocols(list(protocols))
             if identity is not None:
                 context.load_cert_chain(self._pair(identity))

@@ -1,4 +1,4 @@
-"""istiod's own code as a process, which is asked about one cluster after the other."""
+"""istiod's own code as a process, which answers questions about one cluster after the other."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 from tests.programs import find
 
-_MOST_QUESTIONS = 400  # in the life of a process: each leaves some megabytes behind
+_MOST_QUESTIONS = 400  # questions to one process: each leaks some megabytes
 _STOP_SECONDS = 15
 
 
 class Istiod:
-    """A program that runs an istiod for each question; with `ambient`, one that also configures ztunnels."""
+    """A program that runs an istiod for each question. With `ambient`, it also configures ztunnels."""
 
     def __init__(self, folder: Path, *, ambient: bool = False) -> None:
         self._log = folder / f"istiod{'-ambient' if ambient else ''}.log"
@@ -25,7 +25,7 @@ class Istiod:
         self._asked = 0
 
     def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what istiod makes of a cluster. `error` says why it cannot configure it."""
+        """Return istiod's configuration for a cluster. `error` says why it cannot configure it."""
         if self._asked % _MOST_QUESTIONS == 0:
             self.stop()
         self._asked += 1
@@ -34,7 +34,7 @@ class Istiod:
         assert process.stdout is not None
         process.stdin.write(json.dumps(question) + "\n")
         process.stdin.flush()
-        for line in process.stdout:  # istiod may log before its log has been turned away
+        for line in process.stdout:  # istiod may log before its log is redirected
             if line.startswith("{"):
                 answer: dict[str, Any] = json.loads(line)
                 return answer

@@ -1,4 +1,4 @@
-"""Reads from a reply and from Envoy's access log what was decided, and by which policy."""
+"""Reads the decision, and the policy that decided, from a reply and from Envoy's access log."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CONVERTED = ("converted_peer_authentication_", "istio_converted_static_strict")
 
 @dataclass(frozen=True)
 class Answer:
-    """What real Istio does.
+    """The answer of real Istio.
 
-    `verdict` is None where it cannot be asked. `by` are the policies that may be named: Kind/namespace/name, a kind
-    alone where Envoy does not tell which, or none.
+    `verdict` is None if Istio cannot answer. `by` are the policies that a row may name: Kind/namespace/name, or only a
+    kind if Envoy does not name the policy, or none.
     """
 
     verdict: str | None
@@ -27,7 +27,7 @@ class Answer:
     detail: str
 
     def is_by(self, policy: str) -> bool:
-        """Return whether a policy is one that decided."""
+        """Return whether a policy is one of those that decided."""
         kind, _, rest = policy.partition("/")
         name = f"{kind.partition('.')[0]}/{rest}" if rest else policy
         return name in self.by or (bool(rest) and kind.partition(".")[0] in self.by)
@@ -38,7 +38,7 @@ def unanswerable(why: str) -> Answer:
 
 
 def unprotected() -> Answer:
-    """Return the answer for a pod without a proxy: nothing decides."""
+    """Return the answer for a pod without a proxy: no policy decides."""
     return Answer("allow", 200, ("none",), "there is no proxy")
 
 
@@ -49,7 +49,7 @@ def judge(reply: Reply, records: Sequence[dict[str, Any]]) -> Answer:
     for record in records:
         metadata |= (record["http"] or {}) | (record["network"] or {})
         texts += [text for key in ("details", "termination") if (text := record[key])]
-        if len(texts) == 1 and record["transport"]:  # the inspector of TLS also notes what is plaintext
+        if len(texts) == 1 and record["transport"]:  # the TLS inspector also records plaintext
             texts.append(record["transport"])
     matches = matches_in(metadata)
     detail = "; ".join(texts)
@@ -67,7 +67,7 @@ def judge_ztunnel(verdict: Verdict) -> Answer:
 
 
 def together(answers: Sequence[Answer]) -> Answer:
-    """Return the answer of several points that must all allow: the first denial, or what the last one says."""
+    """Return the answer of several points that must all allow: the first denial, or the answer of the last one."""
     denial = next((answer for answer in answers if answer.verdict == "deny"), None)
     if denial is not None:
         return denial

@@ -1,7 +1,7 @@
-"""Turns the listeners that istiod writes into those of an Envoy that answers questions by itself.
+"""Changes the listeners of istiod to those of an Envoy that answers questions without other servers.
 
-What decides stays as it is: filter chain matches, inspectors, RBAC, tokens, external authorizers, how paths are
-normalized. What leads elsewhere is replaced: certificates by those of the test, routes by an answer, upstreams by echo.
+The parts that decide stay: filter chain matches, inspectors, RBAC, tokens, external authorizers, the normalization of
+paths. The other parts are replaced: certificates by those of the test, routes by an answer, upstreams by echo.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REACHED_TEXT = "reached the application"
 
 HTTP_PROTOCOLS = ("istio-http/1.1", "istio-h2")
 BYTES_PROTOCOLS = ("istio-peer-exchange", "istio")
-"""What the proxies of callers offer in TLS, by what is sent."""
+"""The protocols that the proxies of callers offer in TLS, by the content of the call."""
 
 _TYPES = "type.googleapis.com/envoy.extensions"
 _INSPECTORS = ("envoy.filters.listener.tls_inspector", "envoy.filters.listener.http_inspector")
@@ -35,7 +35,7 @@ Config = dict[str, Any]
 
 @dataclass(frozen=True)
 class Site:
-    """Where a copy of a listener is bound, and what it is made with; `routes` are those of a gateway, by name."""
+    """The address of a copy of a listener, and its inputs. `routes` are those of a gateway, by name."""
 
     address: str
     port: int
@@ -54,7 +54,7 @@ def type_of(filter_: Config) -> str:
 
 
 def listener_at(site: Site, listener: Config) -> Config:
-    """Return a copy of a listener for one port: what is for other ports is left out."""
+    """Return a copy of a listener for one port, without the parts for other ports."""
     copied: Config = {
         name: listener[name]
         for name in ("listener_filters_timeout", "continue_on_listener_filters_timeout")
@@ -69,9 +69,9 @@ def listener_at(site: Site, listener: Config) -> Config:
 
 
 def waypoint_listener_at(site: Site, http: Config | None, bytes_: Config | None) -> Config:
-    """Return a listener with chains of a waypoint, with mTLS in place of the tunnel that callers come through.
+    """Return a listener with the chains of a waypoint, with mTLS instead of the tunnel of callers.
 
-    What callers offer to speak chooses between the chains; where there is only one, everything goes there.
+    The protocols that callers offer choose between the chains. With only one chain, all connections use it.
     """
     inspector = f"{_TYPES}.filters.listener.tls_inspector.v3.TlsInspector"
     chains = [
@@ -87,7 +87,7 @@ def waypoint_listener_at(site: Site, http: Config | None, bytes_: Config | None)
 
 
 def has_tls(listener: Config) -> bool:
-    """Return whether any chain of a listener for its port ends TLS."""
+    """Return whether a chain of a listener for its port terminates TLS."""
     port = listener["address"]["socket_address"]["port_value"]
     chains = listener["filter_chains"]
     own = [chain for chain in chains if chain.get("filter_chain_match", {}).get("destination_port") == port]
@@ -95,20 +95,20 @@ def has_tls(listener: Config) -> bool:
 
 
 def authorizer_clusters(listeners: list[Config]) -> dict[str, bool]:
-    """Return the clusters of the external authorizers of listeners, and whether each speaks gRPC."""
+    """Return the clusters of the external authorizers of listeners, and whether each uses gRPC."""
     return {target[key]: key == _BY_GRPC for target, key in _references(listeners)}
 
 
 def with_own_clusters(listeners: list[Config], prefix: str) -> list[Config]:
-    """Return listeners whose external authorizers have names that no other listener's have."""
-    copied: list[Config] = json.loads(json.dumps(listeners))  # chains share filters, and a copy would too
+    """Return listeners whose external authorizers have unique names."""
+    copied: list[Config] = json.loads(json.dumps(listeners))  # chains share filters, and a shallow copy would, too
     for target, key in _references(copied):
         target[key] = prefix + target[key]
     return copied
 
 
 def filter_chain(site: Site, chain: Config) -> Config:
-    """Return a chain with what decides, and an end of ours."""
+    """Return a chain with the filters that decide, and an end of the test."""
     copied: Config = {name: copy.deepcopy(chain[name]) for name in ("name", "filter_chain_match") if name in chain}
     if "transport_socket" in chain:
         copied["transport_socket"] = _with_own_certificates(chain["transport_socket"], site.ca)
@@ -151,7 +151,7 @@ def _http_manager(site: Site, filter_: Config) -> Config:
 
 
 def _answering_routes(site: Site, manager: Config) -> Config:
-    """Return routes that answer where they would lead on; a workload's lead everything to its application."""
+    """Return routes that answer with their destination. The routes of a workload all lead to its application."""
     if site.routes is None:
         everything = {"match": {"prefix": ""}, "direct_response": _ANSWER}
         return {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [everything]}]}
@@ -170,7 +170,7 @@ def _answering(route: Config) -> Config:
 
 
 def _with_own_certificates(socket: Config, ca: TestCa) -> Config:
-    """Return a TLS socket with the test's certificates; which names of a peer it accepts stays as it is."""
+    """Return a TLS socket with the test's certificates. The accepted names of a peer stay the same."""
     copied = copy.deepcopy(socket)
     context = copied["typed_config"].setdefault("common_tls_context", {})
     accepted = context.get("combined_validation_context", {}).get("default_validation_context", {})
@@ -182,7 +182,7 @@ def _with_own_certificates(socket: Config, ca: TestCa) -> Config:
 
 
 def _tunnelled(site: Site, chain: Config, protocols: Sequence[str]) -> Config:
-    """Return a chain of a waypoint that sees the peer of its connection as the one that ztunnel speaks for."""
+    """Return a chain of a waypoint that sees the peer of its connection as the caller that ztunnel would name."""
     copied = filter_chain(site, chain)
     copied["filter_chain_match"] = {"application_protocols": list(protocols)} if protocols else {}
     copied["filters"] = [_remember_peer(), *copied["filters"]]
@@ -191,7 +191,7 @@ def _tunnelled(site: Site, chain: Config, protocols: Sequence[str]) -> Config:
 
 
 def _remember_peer() -> Config:
-    """Return a filter that notes the peer's identity where a waypoint looks for what ztunnel said it is."""
+    """Return a filter that records the peer's identity where a waypoint reads the identity from ztunnel."""
     value = {
         "object_key": "io.istio.peer_principal",
         "factory_key": "envoy.string",
@@ -218,7 +218,7 @@ def _certificates(ca: TestCa, names: Config) -> Config:
 
 
 def _references(config: object) -> Iterator[tuple[Config, str]]:
-    """Yield everything that names the cluster of an authorizer, and by which key."""
+    """Yield every object that names the cluster of an authorizer, with its key."""
     if isinstance(config, dict):
         if "envoy_grpc" in config:
             yield config["envoy_grpc"], _BY_GRPC

@@ -1,7 +1,7 @@
-"""Has an Envoy say which policies match a request, all of them and not only the one that it enforces first.
+"""Makes an Envoy report all policies that match a request, and not only the first one that it enforces.
 
-Before each RBAC filter there is one more for every policy of it, with that policy as a shadow rule. Shadow rules decide
-nothing; what they match is in the metadata of the request, and so in the access log.
+Before each RBAC filter there is another one for every policy of it, with that policy as a shadow rule. Shadow rules
+decide nothing. The policies that match are in the metadata of the request, and so in the access log.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ALLOW, _DENY = "ALLOW", "DENY"
 
 @dataclass(frozen=True)
 class Matches:
-    """The policies that matched a request, by what they are for."""
+    """The policies that matched a request, by their action."""
 
     allowing: tuple[str, ...] = ()
     denying: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Matches:
 
 
 def observed(filters: Iterable[Config]) -> list[Config]:
-    """Return filters with observers before each RBAC filter; before all of those that deny for bad CUSTOM policies."""
+    """Return filters with observers before each RBAC filter, or before all filters for bad CUSTOM policies."""
     observers: list[Config] = []
     enforcing: list[Config] = []
     for filter_ in filters:
@@ -44,7 +44,7 @@ def is_rbac(filter_: Config) -> bool:
 
 
 def matches_in(metadata: Mapping[str, Any]) -> Matches:
-    """Read which policies matched from the metadata of RBAC filters."""
+    """Return the matched policies from the metadata of RBAC filters."""
     matched = {key: policy_of(str(value)) for key, value in metadata.items() if key.endswith(_MATCHED)}
     return Matches(
         tuple(sorted(policy for key, policy in matched.items() if key.startswith(_prefix(_ALLOW)))),
@@ -65,7 +65,7 @@ def _prefix(action: str) -> str:
 
 
 def _observers(filter_: Config) -> list[Config]:
-    """Return what observes an RBAC filter; nothing of an AUDIT policy, which decides nothing, or of other filters."""
+    """Return the observers of an RBAC filter. AUDIT policies, which decide nothing, and other filters have none."""
     rules = filter_["typed_config"].get("rules") or {} if is_rbac(filter_) else {}
     if rules.get("action", _ALLOW) not in (_ALLOW, _DENY):
         return []
@@ -73,13 +73,13 @@ def _observers(filter_: Config) -> list[Config]:
 
 
 def _denies_bad_custom(filter_: Config) -> bool:
-    """Return whether a filter stands for a CUSTOM policy that cannot be enforced: there is one for each provider."""
+    """Return whether a filter denies for a CUSTOM policy that cannot be enforced. There is one for each provider."""
     policies = (filter_["typed_config"].get("rules") or {}).get("policies") or {}
     return bool(policies) and all(name.endswith(_BAD_CUSTOM) for name in policies)
 
 
 def _by_policy(rules: Config) -> Iterable[Config]:
-    """Return the entries of each policy; those that belong to none never match."""
+    """Return the entries of each policy. Entries without a policy never match."""
     entries: dict[str, Config] = {}
     for name, entry in (rules.get("policies") or {}).items():
         if "ns[" in name:

@@ -1,4 +1,4 @@
-"""Real Istio as an oracle: istiod's code configures real Envoys, which decide the questions of decision tables."""
+"""Real Istio as an oracle: istiod's code configures real Envoys, which answer the questions of decision tables."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tests.istio.proxies import ProxyPlacement
 from tests.istio.questions import Destination, Unanswerable, destination_of, request_of
 from tests.istio.tables import DecisionTable, Manifest
 
-_MOST_TABLES = 40  # in one Envoy
+_MOST_TABLES = 40  # tables in one Envoy
 
 
 @dataclass
 class Answers:
-    """What Istio says about a table: an answer for each case, and which policies it rejects, with the reasons."""
+    """Istio's answers to a table: an answer for each case, and the policies that it rejects, with the reasons."""
 
     table: DecisionTable
     cases: list[Answer]
@@ -39,7 +39,7 @@ class Answers:
 
 @dataclass
 class _Asked:
-    """A table on its way through the oracle."""
+    """A table during its processing by the oracle."""
 
     table: DecisionTable
     answers: list[Answer | None]
@@ -48,7 +48,7 @@ class _Asked:
 
 
 class Oracle:
-    """Answers tables. Needs a network namespace of its own, in which every address is local."""
+    """Answers tables. Needs its own network namespace, in which every address is local."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -71,7 +71,7 @@ class Oracle:
         self._authorizers.__exit__(kind, error, trace)
 
     def answer(self, tables: Iterable[DecisionTable]) -> Iterator[Answers]:
-        """Answer tables, many of them with one Envoy; not in their order."""
+        """Answer tables, many of them with one Envoy, in any order."""
         batch: list[_Asked] = []
         taken: set[tuple[str, int]] = set()
         folder = self._new_folder()
@@ -89,7 +89,7 @@ class Oracle:
         return Path(tempfile.mkdtemp(dir=self._folder, prefix="envoy-"))
 
     def _configure(self, table: DecisionTable, folder: Path) -> _Asked:
-        """Ask istiod for the proxies that the questions of a table meet."""
+        """Ask istiod for the proxies in the questions of a table."""
         cluster = complete(table, self._addresses)
         answers: list[Answer | None] = [None] * len(table.cases)
         destinations: dict[int, Destination] = {}
@@ -137,7 +137,7 @@ class Oracle:
         return istiod.ask(cluster.question(wanted, callers=callers, ambient=is_ambient))
 
     def _ask(self, batch: Sequence[_Asked], folder: Path) -> Iterator[Answers]:
-        """Ask one Envoy everything; where it does not start, each table by itself."""
+        """Ask one Envoy all questions. If it does not start, ask for each table separately."""
         listeners: list[Config] = []
         clusters: list[Config] = []
         for number, asked in enumerate(batch):
@@ -164,7 +164,7 @@ class Oracle:
         yield from map(_finished, batch)
 
     def _pass(self, steps: Steps) -> list[Reply | Answer]:
-        """Pass all points of enforcement that a question meets, in their order."""
+        """Pass all enforcement points of a question, in order."""
         return [*map(self._client.send, steps.calls), *steps.answers]
 
     def _ask_alone(self, batch: Sequence[_Asked], error: EnvoyFailed) -> Iterator[Answers]:
@@ -183,7 +183,7 @@ class Oracle:
 
 
 def _verdict(cluster: str, table: DecisionTable) -> str:
-    """Return what an authorizer is to answer; its cluster is named number|outbound|PORT||HOST."""
+    """Return the answer that an authorizer must give. Its cluster is named number|outbound|PORT||HOST."""
     parts = cluster.split("|")
     if len(parts) != 5:
         return "error"

@@ -1,4 +1,4 @@
-"""What the questions of a table need: listeners of an Envoy, and for each question the points that it passes."""
+"""The placement of a table's questions: listeners of an Envoy, and the points that each question passes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIX = 0xFD99 << 112
 
 @dataclass
 class Steps:
-    """The points of enforcement that a question passes: those that are called, then those that have decided already."""
+    """The enforcement points of a question: points to call, and points with a known decision."""
 
     calls: list[Call] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
@@ -23,14 +23,14 @@ class Steps:
 
 @dataclass
 class Placed:
-    """The listeners of a table, by address and port, and the steps of its questions, by their number."""
+    """The listeners of a table, by address and port, and the steps of its questions, by number."""
 
     listeners: dict[tuple[str, int], Config] = field(default_factory=dict)
     steps: dict[int, Steps] = field(default_factory=dict)
 
 
 def twin(address: str, caller: str) -> str:
-    """Return an address of the family of the caller's that stands for a pod's address."""
+    """Return an address for a pod in the address family of the caller's."""
     if ":" in caller and ":" not in address:
         return str(ip_address(_SIX | int(ip_address(address))))
     if ":" in address and ":" not in caller:

@@ -1,4 +1,4 @@
-"""Lets a port be asked about bytes: where a Service declares HTTP, a sidecar has no TCP chain that could decide."""
+"""Makes bytes on a port possible: if a Service declares HTTP, a sidecar has no TCP chain that could decide."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HTTP = ("http", "http2", "https", "grpc", "grpc-web", "kubernetes.io/h2c", "kub
 
 
 def detect_protocols(destinations: Iterable[Destination], cluster: Cluster) -> None:
-    """Have Services leave the protocol of some ports to be detected, so that there are chains for both."""
+    """Make Services leave the protocol of some ports to detection, so that both have chains."""
     asked = {(pod, destination.port) for destination in destinations for pod in destination.pods}
     for service in cluster.of_kind("Service", ""):
         namespace, selector = service["metadata"]["namespace"], service["spec"].get("selector")

@@ -1,4 +1,4 @@
-"""Places calls to sidecars and gateways: a copy of the listener that decides, at the pod's own address."""
+"""Placement of calls to sidecars and gateways: a copy of the listener that decides, at the pod's own address."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class ProxyPlacement:
     def place(self, placed: Placed, case: Manifest, destination: Destination) -> Steps:
         """Return the calls to each pod.
 
-        A caller of the mesh speaks plaintext where the port has no TLS, as its proxy would have learned. A gateway's
-        TLS is for anybody. Bytes in plaintext with a name in TLS are a handshake of the application's own.
+        A caller of the mesh uses plaintext if the port has no TLS, because its proxy would know this. The TLS of a
+        gateway is for all clients. Plaintext bytes with a server name are the handshake of the application.
         """
         steps = Steps()
         caller = caller_of(case, self._cluster)
@@ -63,7 +63,7 @@ class ProxyPlacement:
 
 
 def _listener_for(listeners: list[Config], port: int | None) -> Config | None:
-    """Return the listener of a gateway's port, or the one that all inbound connections of a pod come through."""
+    """Return the listener of a gateway's port, or the one for all inbound connections of a pod."""
     for listener in listeners:
         own = listener["address"].get("socket_address", {}).get("port_value")
         if listener["name"] == _INBOUND if port is None else own == port:

@@ -1,4 +1,4 @@
-"""From the cases of a table to calls: which pods are behind the destination, and who the caller is."""
+"""From the cases of a table to calls: the pods behind the destination, and the caller."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from tests.istio.tables import Manifest
 from tests.istio.tokens import with_token
 
 ANY_ADDRESS = "198.18.99.99"
-"""The address of callers of whom none is known."""
+"""The address of callers without a known address."""
 ANY_HOST = "host.invalid"
 
 
 class Unanswerable(Exception):  # noqa: N818 - a property of the question
-    """Real Istio cannot be asked this, or not here."""
+    """Real Istio cannot answer this question, or not in this test."""
 
 
 @dataclass(frozen=True)
 class Destination:
-    """The pods that are meant, and the port of each. `service` is the Service that was called and its port."""
+    """The pods of the destination, and the port of each. `service` is the called Service and its port."""
 
     pods: tuple[str, ...]
     port: int
-    kind: str  # of proxy: sidecar, router or ambient; none where the labels give it none
+    kind: str  # the kind of proxy: sidecar, router or ambient; "none" for no proxy
     service: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls: in plaintext without an identity, and with no address that matters where none is known."""
+    """The caller: with plaintext if it has no identity, and with any address if none is known."""
 
     identity: str | None
     address: str
 
 
 def destination_of(case: Manifest, cluster: Cluster) -> Destination:
-    """Return what `to` means."""
+    """Return the destination of `to`."""
     kind, _, key = case["to"].partition(":")
     port = case.get("port")
     match kind:
@@ -58,7 +58,7 @@ def destination_of(case: Manifest, cluster: Cluster) -> Destination:
 
 
 def proxy_kind(pod: Manifest, cluster: Cluster) -> str:
-    """Return the kind of proxy that a pod has."""
+    """Return the kind of a pod's proxy."""
     if cluster.is_gateway(pod):
         return "router"
     match cluster.data_plane:
@@ -89,7 +89,7 @@ def _of_service(key: str, port: int | None, cluster: Cluster) -> Destination:
 
 
 def target_port(port: Manifest, pod: Manifest) -> int | None:
-    """Return the port of a pod that a port of a Service leads to; None where no container has its name."""
+    """Return the port of a pod for a port of a Service, or None if no container has its name."""
     target: str | int = port.get("targetPort") or port["port"]
     if not isinstance(target, str) or target.isdigit():
         return int(target)
@@ -102,7 +102,7 @@ def _of_gateway(key: str, port: int | None, cluster: Cluster) -> Destination:
     gateway = next((one for one in cluster.of_kind("Gateway") if key_of(one) == key), None)
     if gateway is None:
         raise Unanswerable(f"there is no Gateway {key}")
-    if group_of(gateway) == "networking.istio.io":  # whose selector may select in any namespace
+    if group_of(gateway) == "networking.istio.io":  # its selector may select in any namespace
         namespaces = sorted({pod["metadata"]["namespace"] for pod in cluster.pods.values()})
         pods = [pod for each in namespaces for pod in cluster.selected(each, gateway["spec"].get("selector"))]
     else:
@@ -115,7 +115,7 @@ def _of_gateway(key: str, port: int | None, cluster: Cluster) -> Destination:
 
 
 def caller_of(case: Manifest, cluster: Cluster) -> Caller:
-    """Return what `from` means."""
+    """Return the caller of `from`."""
     kind, _, key = case["from"].partition(":")
     identity: str | None = None
     address: str | None = None
@@ -144,9 +144,9 @@ def caller_of(case: Manifest, cluster: Cluster) -> Caller:
 def request_of(
     case: Manifest, cluster: Cluster, pods: Iterable[str] = (), *, waypoint_of: str | None = None
 ) -> HttpRequest | None:
-    """Return the request of a case to some pods; None where it is about bytes. What it leaves out has some value.
+    """Return the request of a case to some pods, or None for bytes. Attributes that the case leaves out get a value.
 
-    `waypoint_of` is the Service whose waypoint it meets first; empty where a pod is called through one.
+    `waypoint_of` is the Service of the first waypoint; it is empty if a pod is called through a waypoint.
     """
     http: Manifest | None = case.get("http")
     claims = case.get("claims")
@@ -179,7 +179,7 @@ def _token_rules(cluster: Cluster, pods: Iterable[str], waypoint_of: str | None)
 
 
 def _meets_target(spec: Manifest, waypoint_of: str | None) -> bool:
-    """Return whether a policy without a target, or for a waypoint one with a fitting target, applies."""
+    """Return whether a policy applies: one without a target or, for a waypoint, one with a matching target."""
     targets = spec.get("targetRefs") or ([spec["targetRef"]] if "targetRef" in spec else [])
     if waypoint_of is None:
         return not targets or any(target["kind"] == "Gateway" for target in targets)

@@ -1,4 +1,4 @@
-"""Reads decision tables as plain data, so that they can be asked of Istio whatever Eastgate makes of them."""
+"""Reads decision tables as plain data, so that Istio can answer them independent of Eastgate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class DecisionTable:
-    """Manifests, settings, and questions; `jwks` are key sets by their issuer or URL."""
+    """Manifests, settings, and questions. `jwks` are key sets by their issuer or URL."""
 
     name: str
     origin: str
@@ -28,7 +28,7 @@ class DecisionTable:
 
 
 def read_decision_tables(paths: Iterable[Path]) -> Iterator[DecisionTable]:
-    """Read every DecisionTest of some files and folders."""
+    """Return every DecisionTest in some files and folders."""
     for path in paths:
         for file in sorted(path.rglob("*.yaml")) if path.is_dir() else [path]:
             for node in _nodes(file):

@@ -1,6 +1,6 @@
-"""Generated policies and requests: Istio answers all of them, and Eastgate decides alike.
+"""Generated policies and requests: Istio answers all of them, and Eastgate agrees.
 
-ISTIO_SEED and ISTIO_TABLES (of 40 requests each) choose others; a difference is printed as a table that shows it.
+ISTIO_SEED and ISTIO_TABLES (of 40 requests each) choose others. A difference is printed as a table.
 """
 
 from __future__ import annotations

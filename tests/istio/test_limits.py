@@ -1,4 +1,4 @@
-"""Eastgate decides the rows that Istio was asked as Istio does, but for the limits that are listed."""
+"""Eastgate and Istio agree on all rows, except for the listed limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every row of the Istio tables, asked of real Istio: the same verdict, status and policy, or it is explained."""
+"""Every row of the Istio tables, answered by real Istio: the same verdict, status and policy, or an explanation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matcher that stands for ztunnel, sentence by sentence of its rbac.rs."""
+"""The test double of ztunnel follows each sentence of ztunnel's rbac.rs."""
 
 from __future__ import annotations
 

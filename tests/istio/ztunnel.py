@@ -1,7 +1,7 @@
-"""Decides as a ztunnel does, from the policies that istiod sends to it (ztunnel's rbac.rs and state.rs).
+"""Decides like a ztunnel, by the policies that istiod sends to it (ztunnel's rbac.rs and state.rs).
 
 A policy matches if ANY rule does, a rule if ALL its clauses do, a clause if ANY of its matches does (or it has none),
-a match if ALL its fields do; a match without fields matches nothing.
+a match if ALL its fields do. A match without fields matches nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Config = dict[str, Any]
 
 @dataclass(frozen=True)
 class Connection:
-    """What a ztunnel knows of a connection; a caller in plaintext has no identity."""
+    """A ztunnel's view of a connection. A plaintext caller has no identity."""
 
     source: str
     address: str
@@ -26,21 +26,21 @@ class Connection:
 
     @property
     def account(self) -> tuple[str, str]:
-        """Return namespace and name of the caller's account; empty without an identity that has them."""
+        """Return namespace and name of the caller's account; empty without such an identity."""
         parts = (self.identity or "").removeprefix("spiffe://").split("/")
         return (parts[2], parts[4]) if len(parts) == 5 and parts[1] == "ns" and parts[3] == "sa" else ("", "")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a connection is let through, and the policies that said so."""
+    """Whether a connection is allowed, and the policies that decided."""
 
     allowed: bool
     policies: tuple[str, ...]
 
 
 def decide(policies: Iterable[Config], namespace: str, selecting: Iterable[str], connection: Connection) -> Verdict:
-    """Decide about a connection to a workload of a namespace, of which some policies select it by name."""
+    """Decide about a connection to a workload of a namespace. Some policies select it by name."""
     names = set(selecting)
     applying = [policy for policy in policies if _applies(policy, namespace, names) and not policy.get("dry_run")]
     denying = [policy for policy in applying if policy.get("action") == "DENY" and matches(policy, connection)]

@@ -103,7 +103,7 @@ def test_an_authorizer_with_too_much_to_do_refuses(
     tmp_path: Path, slow: SlowAuthorizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authorizing, "_THREADS", 1)
-    monkeypatch.setattr(authorizing, "_MOST_OPEN", 2)
+    monkeypatch.setattr(authorizing, "_MAX_OPEN_CHECKS", 2)
 
     async def do(store: ToyStore) -> None:
         calls = [asyncio.create_task(store.partner(KEY)) for _ in range(6)]

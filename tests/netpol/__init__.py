@@ -1,6 +1,6 @@
-"""np-guard's netpol-analyzer beside the oracle of network policies, and beside Eastgate, on generated clusters.
+"""Comparison of np-guard's netpol-analyzer with the oracle and with Eastgate, on generated clusters.
 
-`make netpol` builds the program. It is asked only about what it decides as upstream does: no pod is inside of a CIDR
-block, no pod is of the host's network, no two policies have one priority, and there are no cluster policies of the
-newer generation, no nodes as peers and no names of ports in egress rules that may have no peers.
+`make netpol` builds the program. The clusters contain only cases that it decides as upstream does. They have no pod
+inside of a CIDR block, no pod in the host's network, and no two policies with one priority. They have no cluster
+policies of the newer generation, no nodes as peers, and no port names in egress rules without peers.
 """

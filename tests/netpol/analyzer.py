@@ -1,4 +1,4 @@
-"""np-guard's `netpolicy list`: who reaches whom, and by which protocols and ports."""
+"""np-guard's `netpolicy list`: the allowed connections by pod, protocol and port."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Connectivity:
         ]
 
     def allows(self, ask: Ask) -> bool:
-        """Return whether some entry of the list has the connection in it."""
+        """Return whether an entry of the list contains the connection."""
         assert ask.port is not None
         return any(
             _is_end(source, ask.source)
@@ -58,7 +58,7 @@ def _is_in(port: int, ranges: Iterable[tuple[int, int]]) -> bool:
 
 
 def _connections(text: str) -> Ranges:
-    """Read `TCP 80-90,443,UDP 53`."""
+    """Parse `TCP 80-90,443,UDP 53`."""
     if text == "All Connections":
         return _EVERYTHING
     ranges: dict[str, tuple[tuple[int, int], ...]] = {}

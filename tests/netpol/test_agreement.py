@@ -1,4 +1,4 @@
-"""On generated clusters np-guard, the oracle and Eastgate answer alike about every pair of pods, and about outside."""
+"""On generated clusters np-guard, the oracle and Eastgate agree about every pair of pods and outside addresses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OUTSIDE = ("8.1.1.1", "8.8.8.8", "8.8.1.1", "9.9.9.9", "1.2.3.4", "200.1.1.1")
 
 @st.composite
 def clusters(draw: st.DrawFn) -> list[Manifest]:
-    """A cluster, and policies that np-guard reads as upstream does."""
+    """Draw a cluster, and policies that np-guard reads as upstream does."""
     return [
         *draw(generate.clusters(generate.PODS_BY_SELECTORS)),
         *draw(generate.policies(generate.PODS_BY_SELECTORS)),
@@ -32,7 +32,7 @@ def clusters(draw: st.DrawFn) -> list[Manifest]:
 
 
 def every_ask(manifests: list[Manifest]) -> Iterator[Ask]:
-    """Every pair of different pods, and every pod with some addresses outside, on every port."""
+    """Yield every pair of different pods, and every pod with some outside addresses, on every port."""
     pods = [f"pod:{m['metadata']['namespace']}/{m['metadata']['name']}" for m in manifests if m["kind"] == "Pod"]
     outside = [f"ip:{address}" for address in OUTSIDE]
     pairs = [
@@ -56,7 +56,7 @@ def by_eastgate(manifests: list[Manifest], asks: list[Ask]) -> list[bool | None]
 def differences(
     manifests: list[Manifest], decide_all: Callable[[list[Manifest], list[Ask]], list[bool | None]]
 ) -> list[str]:
-    """Return the questions that np-guard answers otherwise."""
+    """Return the questions with another answer of np-guard."""
     with TemporaryDirectory() as folder:
         connectivity = Connectivity(manifests, Path(folder))
     asks = list(every_ask(manifests))

@@ -1,4 +1,4 @@
-"""A real API server accepts every NetworkPolicy of the conformance suites, and refuses those that must be refused."""
+"""A real API server accepts every NetworkPolicy of the conformance suites, and refuses those marked as invalid."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.worlds.network_oracle import KINDS, Manifest
 pytestmark = pytest.mark.apiserver
 
 SUITE = Path(__file__).parents[2] / "conformance"
-OURS = "ruling 67"  # what an API server cannot see: two policies of one name
+OURS = "ruling 67"  # an API server cannot see it: two policies with one name
 
 
 def network_policies() -> Iterator[tuple[str, Manifest, bool]]:
-    """Each NetworkPolicy with the table that it is in, and whether it must be refused."""
+    """Yield each NetworkPolicy with the name of its table, and whether the server must refuse it."""
     for path in (path for folder in KINDS[:3] for path in sorted((SUITE / folder).glob("*.yaml"))):
         for table in yaml.safe_load_all(path.read_text(encoding="utf-8")):
             rejects = {row["policy"]: row["cites"] for row in table["spec"].get("rejects", ())}
@@ -28,8 +28,8 @@ def network_policies() -> Iterator[tuple[str, Manifest, bool]]:
                     yield table["metadata"]["name"], manifest, name in rejects
 
 
-def test_it_refuses_what_must_be_refused_and_nothing_else(api_server: ApiServer) -> None:
-    namespaces: dict[str, str] = {}  # those of the policies, and this test's own for them: others use the server, too
+def test_it_refuses_exactly_the_invalid_policies(api_server: ApiServer) -> None:
+    namespaces: dict[str, str] = {}  # by the policies' own; the server is shared with other tests
     different: list[str] = []
     for table, manifest, is_refused in network_policies():
         namespace = manifest["metadata"]["namespace"]

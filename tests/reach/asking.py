@@ -29,7 +29,7 @@ __all__ = [
 
 
 def compare_with_check(reach: Reachability, authority: Authority, question: Question) -> bool | None:
-    """Assert that reachability says of a question what `check` says; None where either of them cannot tell."""
+    """Assert that reachability and `check` agree on a question; return None if one of them cannot answer."""
     try:
         decision = authority.decide(question)
         requests = authority.requests(question)
@@ -41,7 +41,7 @@ def compare_with_check(reach: Reachability, authority: Authority, question: Ques
         return None
     allowed = all(verdicts)
     if any(request.refused_path or request.respelled_path or request.bad_host for request in requests):
-        assert allowed or not decision.allowed, (question, decision.reason)  # what is no request is refused on the way
+        assert allowed or not decision.allowed, (question, decision.reason)  # proxies refuse invalid requests
     else:
         assert allowed == decision.allowed, (question, decision.reason, verdicts)
     _count(allowed)
@@ -49,7 +49,7 @@ def compare_with_check(reach: Reachability, authority: Authority, question: Ques
 
 
 def compare_with_engine(reach: Reachability, workload: str, request: Request) -> None:
-    """Assert that reachability says of a request to a workload what the engine says."""
+    """Assert that reachability and the engine agree on a request to a workload."""
     destination = next(each for each in reach.destinations if workload in each.members)
     allowed = first_allowed(reach, destination, request)
     program = programs_of(reach.authority).program(workload)
@@ -75,15 +75,15 @@ def _verdicts(reach: Reachability, question: Question, requests: list[Request]) 
             yield first_allowed(reach, destination, request)
         return
     destination = next(each for each in reach.destinations if each.kind == kind and key in each.members)
-    # All ways on are one passage: what backend a request leads to is known there, and the request need not say it.
+    # All later hops are one passage. The backend is known there, so the request need not have it.
     yield first_allowed(reach, destination, requests[0])
 
 
 def first_allowed(reach: Reachability, destination: Destination, request: Request) -> bool | None:
-    """Return whether the FIRST branch allows that a request meets; None where there are too many."""
+    """Return whether the FIRST branch that matches allows; None if there are too many branches."""
     entrance = find_entrance(destination, request)
     if entrance is None:
-        return False  # nobody listens there
+        return False  # no server listens there
     answer = find_answer(reach, entrance, request)
     if answer.too_many:
         return None
@@ -97,7 +97,7 @@ def first_allowed(reach: Reachability, destination: Destination, request: Reques
 
 
 def find_entrance(destination: Destination, request: Request) -> Entrance | None:
-    """Return the entrance by which a request comes in."""
+    """Return the entrance of a request."""
     service, port, sni = request.values.get(SERVICE), request.values[PORT], request.values.get(SNI)
     services = {entrance.service for entrance in destination.entrances}
     chosen = [each for each in destination.entrances if each.service == (service if service in services else None)]
@@ -110,7 +110,7 @@ def find_entrance(destination: Destination, request: Request) -> Entrance | None
 
 
 def find_answer(reach: Reachability, entrance: Entrance, request: Request) -> Answer:
-    """Return the one answer about the caller of a request."""
+    """Return the one answer for the caller of a request."""
     identity, name = request.values[IDENTITY], request.values[MESH_NAME]
     cell = reach.callers.cell_of(
         identity if isinstance(identity, str) else None, name if isinstance(name, str) else None
@@ -121,7 +121,7 @@ def find_answer(reach: Reachability, entrance: Entrance, request: Request) -> An
 
 
 def with_answers(request: Request, layers: Iterable[Layer]) -> Request:
-    """Return a request with the answers of authorizers as attributes, which branches look at."""
+    """Return a request with the answers of authorizers as attributes, for conditions of branches."""
     values = dict(request.values)
     for layer in layers:
         for ask in layer.asks:
@@ -131,7 +131,7 @@ def with_answers(request: Request, layers: Iterable[Layer]) -> Request:
 
 
 def reachability(authority: Authority) -> Reachability:
-    """Return a reachability whose answers are a partition of all callers, each in exactly one."""
+    """Return a reachability whose answers are a partition of all callers: each caller has exactly one."""
     reach = Reachability(authority)
     for destination in reach.destinations:
         for entrance in destination.entrances:

@@ -1,4 +1,4 @@
-"""The condition of a difference holds for requests that change, and for no others."""
+"""The condition of a difference holds exactly for the requests whose verdict changes."""
 
 from __future__ import annotations
 

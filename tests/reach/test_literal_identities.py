@@ -1,4 +1,4 @@
-"""Linkerd takes a SPIFFE ID in a rule literally: whom it names is no account, and is not left out."""
+"""Linkerd takes a SPIFFE ID in a rule literally: it names a caller that is not the account, and reports include it."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ _CALLERS = (_ANA, _BOB, "sa:app/ana", "sa:app/bob", "sa:app/other", "anonymous")
 
 @pytest.mark.parametrize("beside", range(len(_BESIDE)))
 @pytest.mark.parametrize("identities", [[_ANA], [_ANA, _BOB], [_ANA, _ANA_IN_LINKERD]])
-def test_what_is_said_of_a_caller_is_what_check_says(identities: list[str], beside: int) -> None:
+def test_reachability_and_check_agree_on_a_caller(identities: list[str], beside: int) -> None:
     authority = _world(identities, _BESIDE[beside])
     reach = reachability(authority)
     (destination,) = reach.destinations
     for source in _CALLERS:
         question = Question.of(source, "pod:app/web", port=8080, method="GET", path="/")
         if source == _BOB and _BOB not in identities:
-            continue  # nobody names it: other SPIFFE IDs stand for it
+            continue  # no rule names it: the cell of other SPIFFE IDs has it
         (request,) = authority.requests(question)
         assert first_allowed(reach, destination, request) is authority.decide(question).allowed, source
 
 
-def test_a_comparison_tells_of_them() -> None:
+def test_a_comparison_reports_literal_identities() -> None:
     for old, new in itertools.permutations((_world([_ANA]), _world([_BOB])), 2):
         comparison = compare(old, new)
         assert comparison.proven

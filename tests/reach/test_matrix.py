@@ -1,4 +1,4 @@
-"""Sets of callers say the same as decision lists."""
+"""Sets of callers and decision lists are equivalent."""
 
 from __future__ import annotations
 

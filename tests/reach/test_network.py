@@ -1,4 +1,4 @@
-"""What the network does to callers: the layer before a pod says what `check` says, and denies nothing that may be."""
+"""Network layers for callers: they agree with `check`, and deny nothing that may be allowed."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def _checks(authority: Authority, account: str, pod: str, port: int) -> bool:
     return authority.decide(Question.of(f"sa:{account}", f"pod:{pod}", port=port)).allowed
 
 
-def test_each_pod_may_call_itself_and_none_that_the_same_policies_select() -> None:
+def test_each_pod_may_call_itself_but_no_other_pod_of_the_same_policies() -> None:
     authority = _authority(_pod("a", "x", "10.0.0.1"), _pod("a", "z", "10.0.0.2"), _policy("a"))
     answers = {(caller, to): _passes(authority, f"a/{caller}", f"a/{to}", 80) for caller in "xz" for to in "xz"}
     assert answers == {("x", "x"): True, ("x", "z"): False, ("z", "x"): False, ("z", "z"): True}
     assert all(_checks(authority, f"a/{caller}", f"a/{to}", 80) == answer for (caller, to), answer in answers.items())
 
 
-def test_egress_of_pods_that_no_manifest_has_tells_ports_and_pods_apart() -> None:
+def test_egress_of_undeclared_pods_distinguishes_ports_and_pods() -> None:
     egress = [
         {"to": [{"namespaceSelector": {}, "podSelector": {"matchLabels": {"app": "x"}}}], "ports": [{"port": "web"}]}
     ]
@@ -164,7 +164,7 @@ def test_labels_that_a_cluster_adds_leave_peers_undecided(operator: str) -> None
     assert not _passes(arriving, "b/z", "a/x", 80)
     assert _passes(arriving, "b/z", "a/x", 80, {SOURCE_WORKLOAD: "b/z", SOURCE_LABELS: "app=z"})
     elsewhere = _authority(*manifests, _policy("a", ingress=[{"from": [{"podSelector": selector}]}]))
-    assert not elsewhere.decide(Question.of("sa:b/z", "pod:a/x", port=80)).allowed  # its namespace is another
+    assert not elsewhere.decide(Question.of("sa:b/z", "pod:a/x", port=80)).allowed  # it is in another namespace
 
 
 def test_an_unknown_caller_may_be_a_pod_whose_egress_is_closed() -> None:

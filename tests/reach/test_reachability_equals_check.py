@@ -1,4 +1,4 @@
-"""On generated worlds of every dialect, what reachability says of a question is what `check` says."""
+"""On generated worlds of every dialect, reachability and `check` agree on each question."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_of_linkerds_resources(
     authority = authority_of([namespace, *pods, *resources], chosen)
     reach = reachability(authority)
     for pod, call in itertools.product(pods, calls):
-        if call.address == "127.0.0.1":  # whoever calls itself
+        if call.address == "127.0.0.1":  # the workload calls itself
             continue
         key = f"n/{pod['metadata']['name']}"
         compare_with_engine(reach, key, _identified(request_of(call, plane), call.name))
@@ -88,7 +88,7 @@ def test_of_linkerds_resources(
 
 
 def _identified(request: Request, name: str | None) -> Request:
-    """Return the request of an account with the SPIFFE ID that it has, too."""
+    """Return the request of an account, with its SPIFFE ID."""
     source = _caller(name)
     if source.startswith("sa:"):
         return request.with_value(IDENTITY, service_account_id("cluster.local", *source[3:].split("/")))
@@ -140,7 +140,7 @@ def test_of_gateways_with_listeners_and_routes(manifests: list[Manifest], chosen
     try:
         authority = authority_of(manifests, chosen)
     except ManifestError:
-        return  # it is closed as a whole
+        return  # the workload is closed as a whole
     reach = reachability(authority)
     for ask in asks(manifests, seed, callers=4, requests=12):
         for asked in ask.questions():
@@ -156,7 +156,7 @@ def test_of_network_policies(situation: tuple[list[Manifest], list[Ask]]) -> Non
     for ask in asked:
         kind = ask.to.partition(":")[0]
         if authority.world.by_ip(ask.source_ip or ask.source.removeprefix("ip:")) is not None:
-            continue  # reachability takes an address for one outside
+            continue  # reachability treats the address as outside
         if kind in ("pod", "service") and ask.protocol == "tcp" and ask.port is not None:
             compare_with_check(
                 reach, authority, Question.of(ask.source, ask.to, port=ask.port, source_ip=ask.source_ip)

@@ -1,4 +1,4 @@
-"""Routes whose Gateway nobody declared: reachability and comparisons say of them what `check` says."""
+"""Routes of undeclared Gateways: reachability and comparisons agree with `check` about them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _POLICIES = [("Gateway", "one"), ("Gateway", "two"), ("HTTPRoute", "r")]
 
 
 @pytest.mark.parametrize(("kind", "name"), _POLICIES)
-def test_who_asks_about_a_route_must_get_through_all_its_gateways(kind: str, name: str) -> None:
+def test_a_question_about_a_route_must_pass_all_its_gateways(kind: str, name: str) -> None:
     route = _route(["one", "two"])
     old, new = _authority(route), _authority(route, _policy(kind, name))
     _assert_reach_says_what_check_says(new)
@@ -77,7 +77,7 @@ def test_a_route_without_a_gateway_is_a_destination() -> None:
     _assert_differences_are_told(old, new)
 
 
-def test_of_two_routes_of_one_name_the_one_that_questions_mean_is_compared() -> None:
+def test_of_two_routes_with_one_name_the_route_of_questions_is_compared() -> None:
     grpc = _route(["one"], "b.example", "GRPCRoute")
     old, new = _authority(_route(["one"]), grpc), _authority(_route(["one"], "c.example"), grpc)
     _assert_reach_says_what_check_says(old)
@@ -86,7 +86,7 @@ def test_of_two_routes_of_one_name_the_one_that_questions_mean_is_compared() -> 
     assert compare(old, moved).equal
 
 
-def test_a_route_whose_gateway_is_declared_on_one_side_alone_is_on_that_side_alone() -> None:
+def test_a_route_whose_gateway_only_one_side_declares_is_on_that_side_only() -> None:
     listener = {"name": "h", "port": 80, "protocol": "HTTP", "hostname": "elsewhere.example"}
     spec = {"gatewayClassName": "any", "listeners": [listener]}
     gateway = {"apiVersion": _API, "kind": "Gateway", "metadata": {"name": "one", "namespace": "shop"}, "spec": spec}

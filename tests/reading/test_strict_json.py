@@ -1,4 +1,4 @@
-"""The strict reader of JSON: what one reader could take differently from another is refused, by each of its callers."""
+"""The strict reader of JSON: each of its callers refuses texts that readers may read differently."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def nested(levels: int) -> str:
 
 
 REFUSED = [
-    # What it is, why a token is refused, why a message of MCP is, and whether it is JSON for Authorino's paths.
+    # The text, the reasons of a token and of an MCP message to refuse it, and whether it is JSON for Authorino's paths.
     ("", JsonFlaw.SYNTAX, MessageProblem.SYNTAX, False),
     ("{", JsonFlaw.SYNTAX, MessageProblem.SYNTAX, False),
     ("1 2", JsonFlaw.SYNTAX, MessageProblem.SYNTAX, False),
@@ -39,9 +39,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "flaw", "problem", "is_json"), REFUSED)
-def test_each_caller_refuses_what_it_always_did(
-    text: str, flaw: JsonFlaw, problem: MessageProblem, is_json: bool
-) -> None:
+def test_each_caller_refuses_the_same_texts(text: str, flaw: JsonFlaw, problem: MessageProblem, is_json: bool) -> None:
     with pytest.raises(JsonProblem) as refused:
         read_json(text.encode())
     assert refused.value.flaw is flaw
@@ -65,7 +63,7 @@ def test_only_tokens_have_bounds_of_numbers(number: str) -> None:
 
 
 @pytest.mark.parametrize("text", [str(2**64 - 1), str(-(2**63)), "1e308", nested(32), '"' + "[" * 99 + '"'])
-def test_what_is_within_the_bounds_is_read(text: str) -> None:
+def test_numbers_within_the_limits_are_read(text: str) -> None:
     assert read_json(text.encode()) == read_message(text) == jsontext.read_json(text) == json.loads(text)
 
 
@@ -100,6 +98,6 @@ def test_only_an_object_is_an_object(data: bytes) -> None:
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(), st.lists, max_leaves=9))
-def test_what_python_writes_is_read_by_all(value: object) -> None:
+def test_json_of_python_is_read_by_all(value: object) -> None:
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
         assert read_json(text.encode()) == read_message(text) == jsontext.read_json(text) == value

@@ -1,4 +1,4 @@
-"""Which row of an effective table a concrete request is in, found without the code that made the table."""
+"""The row of an effective table for a concrete request, found without the code that made the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eastgate.reach.table import EffectiveDestination, EffectiveTable, Row
 
 
 def row_of(table: EffectiveTable, request: Request) -> Row:
-    """The one row that a request is in."""
+    """Return the one row that covers a request."""
     caller = _caller(table.callers, request)
     destination = _destination(table.destinations, request)
     message = _message(table.messages, request)
@@ -29,7 +29,7 @@ def row_of(table: EffectiveTable, request: Request) -> Row:
 
 
 def branch_of(row: Row, request: Request) -> Branch:
-    """The first branch whose condition holds; what authorizers answer is among the conditions."""
+    """Return the first branch whose condition holds. The answers of authorizers are part of the conditions."""
     answers = {
         answer_attribute(name): "allow" if consents(answer) else "deny" for name, answer in request.answers.items()
     }
@@ -62,7 +62,7 @@ def _caller(callers: tuple[CallerEntry, ...], request: Request) -> CallerEntry:
 
 
 def _account(identity: str, kinds: dict[str, CallerEntry]) -> str | None:
-    """The namespace of a service account of this mesh."""
+    """Return the namespace of a service account of this mesh."""
     stem = str(kinds["otherServiceAccount"].identity).partition("/ns/")[0]
     found = re.fullmatch(re.escape(stem) + "/ns/([^/]+)/sa/[^/]+", identity)
     return found[1] if found else None

@@ -1,4 +1,4 @@
-"""Tables in terminals: a row stays together, however little room there is."""
+"""Tables in terminals: a row stays together at every width."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_table_keeps_its_rows_together(width: int | None, shown: str) -> None:
     assert "\n".join(lay_out(columns(["FROM", "PORT", "VERDICT", "BY"], ROWS), width)) == shown
 
 
-def test_a_line_goes_on_beside_what_is_left_of_the_first_cell() -> None:
+def test_a_line_continues_beside_the_rest_of_the_first_cell() -> None:
     rows = [[["sa:front/web", "sa:front/mobile"], ["allow"], ["NetworkPolicy/data/postgres rule 0"]]]
     assert lay_out(columns(["FROM", "VERDICT", "BY"], rows), 55)[1:] == [
         "sa:front/web     allow    NetworkPolicy/data/postgres",

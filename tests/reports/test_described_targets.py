@@ -1,4 +1,4 @@
-"""The targets that descriptions of pods show are those by which the world attaches the policies."""
+"""The targets in descriptions of pods are those by which the world attaches the policies."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ spec:
 
 
 def shown(cluster: Cluster, pod: str) -> set[tuple[str, str, str]]:
-    """The policies in `InheritedPolicies` of a pod, each with the target that selects it."""
+    """Return the policies in `InheritedPolicies` of a pod, each with the target that selects it."""
     workload = cluster.authority.world.workloads[pod]
     rows = inherited_field(cluster, policies_on(cluster, workload), workload).data
     assert isinstance(rows, list)
@@ -51,7 +51,7 @@ def shown(cluster: Cluster, pod: str) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("targeted", [refs for size in (1, 2, 3) for refs in permutations(NAMES, size)])
-def test_services_whose_names_end_alike_are_told_apart(targeted: tuple[str, ...]) -> None:
+def test_services_with_similar_names_are_separate(targeted: tuple[str, ...]) -> None:
     refs = ", ".join(f"{{kind: Service, group: '', name: {name}}}" for name in targeted)
     cluster = cluster_of("".join(POD.format(name=name) for name in NAMES) + WAYPOINT + POLICY.format(refs=refs))
     for name in NAMES:

@@ -1,4 +1,4 @@
-"""What `describe` says, golden by golden; `pytest tests/reports --update` writes them."""
+"""The output of `describe`, golden by golden; `pytest tests/reports --update` rewrites them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_policy_of_one_name_in_several_namespaces_is_described_in_each() -> No
     assert names_of(cluster_of(thrice), "authorizationpolicy", "default") == ["demo", name]
 
 
-def test_what_is_not_there_is_an_error_that_helps() -> None:
+def test_an_unknown_object_is_an_error_with_help() -> None:
     with pytest.raises(QuestionError, match="did you mean pod1"):
         describe(cluster_of(DRAFT), "pod", "pod2", None)
     with pytest.raises(UnknownKind, match="did you mean pod"):
@@ -188,7 +188,7 @@ def test_of_two_auth_policies_on_a_gateway_the_younger_affects_nothing() -> None
     assert "Available  False   Conflicted" in said
 
 
-def test_pods_of_a_service_that_differ_are_told_apart() -> None:
+def test_different_pods_of_a_service_are_separate() -> None:
     pods = (
         LINKERD
         + """---
@@ -208,7 +208,7 @@ spec: {selector: {shared: "yes"}, ports: [{port: 8080, targetPort: http}]}
     said = one(cluster_of(pods), "service", "s")
     assert "refused at n/a" in said
     assert "n/b: open" in said
-    assert "there is nothing behind it to reach" in one(cluster_of(pods), "svc", "both")
+    assert "no workload is behind it" in one(cluster_of(pods), "svc", "both")
 
 
 def test_a_service_target_read_as_traffic_has_a_table_for_each_way_to_address_the_pod() -> None:
@@ -239,7 +239,7 @@ def test_a_description_fits_a_terminal_and_says_the_same(where: str, kind: str, 
     assert max(map(len, lines)) <= width
     assert "".join("".join(lines).split()) != ""
     said, whole = (sorted("".join("".join(each).split()).replace(",", "")) for each in (lines, description.lines()))
-    assert said == whole  # commas separate callers that stand above what they may do
+    assert said == whole  # commas separate callers above their verdicts
 
 
 def test_verdicts_and_actions_have_colors() -> None:

@@ -1,4 +1,4 @@
-"""Each row of the effective table says of concrete requests in it what the engine says."""
+"""Each row of the effective table agrees with the engine about concrete requests in it."""
 
 from __future__ import annotations
 
@@ -113,12 +113,12 @@ def test_rows_of_a_pod_in_linkerds_mesh_agree_with_the_engine(
     for key, workload in cluster.authority.world.workloads.items():
         ((_, table),) = pod_tables(cluster, workload)
         for call in compared(calls, plane):
-            if call.address != "127.0.0.1":  # that is the pod itself, which the table is not about
+            if call.address != "127.0.0.1":  # the pod itself, which is not in the table
                 agrees(table, cluster.layers(key), _named(request_of(call, plane)))
 
 
 def _named(request: Request) -> Request:
-    """The caller as a question has it: who has a SPIFFE ID in the mesh has it everywhere."""
+    """Return the caller of a question. A caller with a SPIFFE ID in the mesh has it everywhere."""
     name = request.values[MESH_NAME]
     if isinstance(name, str) and name.startswith("spiffe://"):
         return request.with_value(IDENTITY, name)

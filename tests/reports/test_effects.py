@@ -1,4 +1,4 @@
-"""Which policies affect a workload: compared by group and kind, whatever else has the same name."""
+"""The policies that affect a workload are compared by group and kind, even if other objects have the same name."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ OF_GATEWAY_API = PolicyRef("HTTPRoute", "shop", "api", GATEWAY_GROUP)
         (route("api", "/api") + gateway_route("api", "/api"), "enforced", "enforced"),
     ],
 )
-def test_of_two_routes_with_one_name_those_are_enforced_that_are_attached(
-    routes: str, linkerd: str, gateway_api: str
-) -> None:
+def test_of_two_routes_with_one_name_the_attached_one_is_enforced(routes: str, linkerd: str, gateway_api: str) -> None:
     cluster = Cluster(authority(pod() + server() + routes))
     assert effect_of(cluster, OF_LINKERD, "shop/web") == linkerd
     assert effect_of(cluster, OF_GATEWAY_API, "shop/web") == gateway_api
@@ -48,7 +46,7 @@ def test_of_two_routes_with_one_name_those_are_enforced_that_are_attached(
         assert cluster.affected_counts[OF_LINKERD] == len(affected)
 
 
-def test_a_server_is_enforced_on_the_pods_whose_port_it_owns() -> None:
+def test_a_server_is_enforced_on_pods_with_its_port() -> None:
     cluster = Cluster(authority(pod() + server() + server("later", metadata="creationTimestamp: 2024-01-01T00:00:00Z")))
     owners = [
         name
@@ -67,7 +65,7 @@ def _decisions(cluster: Cluster, key: str, requests: list[Request]) -> list[Outc
 
 
 def _check_removals(manifests: list[Manifest], chosen: Settings, requests: list[Request]) -> None:
-    """Remove each policy; where that changes any decision, the policy must have been shown as enforced there."""
+    """Remove each policy. If any decision changes, the policy must have been shown as enforced there."""
     cluster = Cluster(authority_of(manifests, chosen))
     for policy in cluster.policies:
         without = Cluster(authority_of(manifests, chosen))
@@ -80,7 +78,7 @@ def _check_removals(manifests: list[Manifest], chosen: Settings, requests: list[
 
 @settings(max_examples=40, deadline=None)
 @given(situations())
-def test_a_policy_whose_removal_changes_a_decision_is_enforced(situation: tuple[list[Manifest], Settings]) -> None:
+def test_a_policy_is_enforced_if_its_removal_changes_a_decision(situation: tuple[list[Manifest], Settings]) -> None:
     manifests, chosen = situation
     _check_removals(
         manifests,
@@ -101,7 +99,7 @@ def test_a_policy_whose_removal_changes_a_decision_is_enforced(situation: tuple[
     st.sampled_from(ALL_POLICIES),
     linkerd_generate.calls,
 )
-def test_a_resource_of_linkerd_whose_removal_changes_a_decision_is_enforced(
+def test_a_linkerd_resource_is_enforced_if_its_removal_changes_a_decision(
     pods: list[Manifest], namespace: Manifest, resources: list[Manifest], default: str, calls: list[Call]
 ) -> None:
     chosen = Settings.from_mapping({"linkerdDefaultPolicy": default})

@@ -1,4 +1,4 @@
-"""What `describe gateway` says of who enforces what."""
+"""`describe gateway` shows the enforcers of policies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _enforcement(folder: Path) -> tuple[list[str], dict[str, dict[str, Any]]]:
     return lines[start + 1 : end], {f"{entry['route']}#{entry['rule']}": entry for entry in entries}
 
 
-def test_policies_are_listed_with_who_enforces_them(tmp_path: Path) -> None:
+def test_policies_are_listed_with_their_enforcers(tmp_path: Path) -> None:
     lines, entries = _enforcement(tmp_path)
     at = lines.index("  HTTPRoute prod/maths rule 0 -> XBackend prod/maths")
     assert lines[at + 1 : at + 5] == [
@@ -35,7 +35,7 @@ def test_policies_are_listed_with_who_enforces_them(tmp_path: Path) -> None:
     assert (at_gateway["enforcedBy"], at_backend["enforcedBy"]) == ("envoy", "envoy")
 
 
-def test_what_asks_an_authorizer_says_whom(tmp_path: Path) -> None:
+def test_a_layer_names_its_authorizer(tmp_path: Path) -> None:
     lines, entries = _enforcement(tmp_path)
     assert "    backend/access  by the gateway's Envoy, and by the authorizer where rules ask: consent.prod:80" in lines
     [_, at_backend] = entries["HTTPRoute/prod/asking#0"]["layers"]
@@ -45,7 +45,7 @@ def test_what_asks_an_authorizer_says_whom(tmp_path: Path) -> None:
 def test_a_closed_route_says_why(tmp_path: Path) -> None:
     lines, entries = _enforcement(tmp_path)
     at = lines.index("  HTTPRoute prod/web rule 2 -> Service prod/web")
-    assert lines[at + 1].startswith("    closed: the gateway cannot do all that it says: ")
+    assert lines[at + 1].startswith("    closed: the gateway cannot do all that the route asks for: ")
     assert "RequestMirror" in lines[at + 1]
     assert entries["HTTPRoute/prod/web#2"]["closed"]
     assert not entries["HTTPRoute/prod/web#0"]["closed"]

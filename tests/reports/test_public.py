@@ -1,4 +1,4 @@
-"""The verbs of the public API: they are those of the command line, and refuse what they cannot take by its name."""
+"""The verbs of the public API: they are those of the command line, and their errors name the wrong argument."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def authority() -> eastgate.Authority:
 
 
 def printed(*arguments: str) -> Any:
-    """What a command prints as JSON, about the same manifests."""
+    """Return the JSON output of a command for the same manifests."""
     return json.loads(CliRunner().invoke(main, [*arguments, "-f", str(MANIFESTS), "-o", "json"]).stdout)
 
 
@@ -73,7 +73,7 @@ def test_the_graph_is_that_of_the_command(authority: eastgate.Authority) -> None
     assert authority.graph(by="namespace").to_json() == printed("graph", "--by", "namespace")
 
 
-def test_findings_and_descriptions_are_those_of_the_commands(authority: eastgate.Authority) -> None:
+def test_findings_and_descriptions_equal_those_of_the_commands(authority: eastgate.Authority) -> None:
     found = {(finding.code.id, finding.message) for finding in authority.lint()}
     assert found == {(each["code"], each["message"]) for each in printed("lint")["findings"]}
     (described,) = authority.describe("pod", "cart", "shop")
@@ -82,7 +82,7 @@ def test_findings_and_descriptions_are_those_of_the_commands(authority: eastgate
         authority.describe("pod", "nothing")
 
 
-def test_listings_are_those_of_the_command(authority: eastgate.Authority) -> None:
+def test_listings_equal_those_of_the_command(authority: eastgate.Authority) -> None:
     listed = [row.name for row in authority.get("workloads", namespace="shop").rows]
     assert listed == ["cart", "payments", "web"]
     assert [row.name for row in authority.get("pods", selector="tier=back").rows] == ["cart", "payments"]
@@ -171,7 +171,7 @@ def test_tracebacks_show_public_names() -> None:
     assert line.startswith("eastgate.QuestionError: no manifest declares")
 
 
-# What is refused, by name
+# Errors name the argument
 
 Call = Callable[[eastgate.Authority], object]
 REFUSED: list[tuple[Call, str]] = [
@@ -210,14 +210,14 @@ REFUSED: list[tuple[Call, str]] = [
 
 @pytest.mark.parametrize(("call", "message"), REFUSED, ids=[message for _, message in REFUSED])
 def test_a_wrong_type_is_refused_at_the_call(call: Call, message: str, authority: eastgate.Authority) -> None:
-    for _ in range(2):  # what was right before is not looked at again
+    for _ in range(2):  # a checked value is not checked again
         with pytest.raises(TypeError) as refused:
             call(authority)
         assert message in str(refused.value)
         authority.check("sa:shop/web", "pod:shop/cart", port=80, headers={"x": "1"})
 
 
-def test_what_is_no_path_is_refused_by_name() -> None:
+def test_an_invalid_path_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match=r"^paths: expected files and folders, got StringIO$"):
         read_manifests([io.StringIO(POLICY)])  # type: ignore[list-item]
     with pytest.raises(TypeError, match=r"^paths: expected files and folders, got StringIO$"):

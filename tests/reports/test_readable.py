@@ -1,4 +1,4 @@
-"""Answers that a person reads in one glance: words of policies, one row for a verdict, and one caret for a reason."""
+"""Answers for quick reading: words of policies, one row for a verdict, and one caret for a reason."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ TEXTS: list[tuple[Predicate, str]] = [
     ),
     (Not(namespaces(Selector.of({NAME: "front"}))), "namespaces except front"),
     (Or((pods(label(app="b")), pods(label(app="a")))), "pods with app=a or app=b"),
-    (And((pods(label(app="a")), NEAR)), "pods with app=a and from the pod itself or its node"),  # no usual request
+    (And((pods(label(app="a")), NEAR)), "pods with app=a and from the pod itself or its node"),  # not a usual request
     (Or((pods(label(app="a")), NEAR)), "pods with app=a"),
     (
         And(
@@ -154,12 +154,12 @@ def test_a_condition_is_in_the_words_of_policies(predicate: Predicate, text: str
     assert condition_text(predicate) == text
 
 
-def test_the_exact_condition_has_what_usual_requests_lack() -> None:
+def test_the_exact_condition_covers_unusual_requests() -> None:
     predicate = Or((pods(label(app="a")), NEAR))
     assert condition_text(predicate, exact=True) == "pods with app=a or from the pod itself or its node"
 
 
-def test_a_long_condition_counts_what_it_leaves_out() -> None:
+def test_a_shortened_condition_counts_the_omitted_parts() -> None:
     apps = Or(tuple(pods(label(app=f"application-{number}")) for number in range(30)))
     text = condition_text(apps)
     assert len(text) < TWO_LINES + len(" or 30 more")
@@ -376,7 +376,7 @@ def test_a_layer_that_denies_whatever_labels_a_caller_has_answers_for_all_of_the
     authority = cluster_of(manifests).authority
     for question in (Question.of(source, "pod:shop/cart", port=80), Question.of(source, "pod:shop/cart")):
         assert not authority.decide(question).allowed
-        answer = answer_question(question, authority)  # of `check`, which asks about all requests that it may mean
+        answer = answer_question(question, authority)  # as `check`, which covers all requests of the question
         assert (answer.decision.allowed, answer.depends) == (False, None)
 
 

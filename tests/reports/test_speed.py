@@ -1,4 +1,4 @@
-"""Looking at one pod costs what is on that pod, and not what there is."""
+"""The cost of describing one pod depends on that pod, not on the size of the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conditions that policies of each API would show."""
+"""The conditions of the status of policies of each API."""
 
 from __future__ import annotations
 

@@ -28,13 +28,13 @@ spec:
 
 
 def cluster_of(text: str, **settings: str) -> Cluster:
-    """A cluster of these manifests, in which lint has nothing to say."""
+    """Return a cluster of these manifests, without findings of lint."""
     reading = read_text("manifests.yaml", text, positioned=dialects.reads)
     return quiet(Cluster.of(reading.documents, Settings.from_mapping(settings), reading.reporter))
 
 
 def example(name: str) -> Cluster:
-    """The cluster of one of the examples. The working directory must be the root, for the paths in it."""
+    """Return the cluster of one of the examples. The working directory must be the root, for the paths in it."""
     reading = read([f"examples/{name}/manifests"], positioned=dialects.reads)
     return quiet(Cluster.of(reading.documents, Settings(), reading.reporter))
 

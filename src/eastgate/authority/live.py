@@ -102,10 +102,10 @@ class LiveArrivals:
             values = {**known, **more} if more else known
             request = without_http(values) if entry.hides_http else Request(values, question.external_auth)
             asks = at.asks and not entry.hides_http
-            joined = answers.joined_to(request, at.authorizers) if asks else request
+            joined = answers.attach_to(request, at.authorizers) if asks else request
             is_asked = IDENTITY in values or IDENTITY in at.looked_at  # else what is known is decided faster
             verdict = at.decide(Arrival(entry, joined if is_asked else joined.with_value(IDENTITY, None)))
-            settled = answers.settled(joined) if asks else request
+            settled = answers.with_used_answers(joined) if asks else request
             decided.append(verdict._replace(arrival=Arrival(entry, settled)))
             if not verdict.allowed:
                 break  # nobody else is asked

@@ -1,1 +1,1 @@
-"""What every control plane does: what proxies enforce, their sites and certificates, and the authorizer of gateways."""
+"""The parts of every control plane: Envoy resources, proxy sites, certificates, and the authorizer of gateways."""

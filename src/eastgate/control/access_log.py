@@ -1,6 +1,6 @@
-"""Reads the access log of a proxy as the decisions that it tells of. Nothing here decides again.
+"""Reads the decisions of proxies from their access logs. Nothing here decides again.
 
-Commands get single lines, in whatever text they come: `find_record` finds the record in one.
+Commands get single lines with any text around them: `find_record` finds the record in a line.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from eastgate.basics.records import dataclass
 from eastgate.control.codes import NO_DECISION, NOT_A_LOG_LINE
 from eastgate.envoy.plan.decisions import ASK, CLOSED_BY, NO_AUDIT, NO_NAME, NOBODY, end_of
 
-AUTHORIZER = "authorizer"  # the decider of what it decided without saying by which rule
-NO_ANSWER = "authorizer-without-answer"  # the decider of what was to be left to an authorizer that did not answer
-UNREACHABLE = "unreachable"  # the decider of an allowed connection that no application accepted
-# Flags of requests that ended before their answer did: by the client, or by a time limit.
+AUTHORIZER = "authorizer"  # the decider, if the authorizer named no rule
+NO_ANSWER = "authorizer-without-answer"  # the decider, if an authorizer did not answer
+UNREACHABLE = "unreachable"  # the decider, if no application accepted an allowed connection
+# Flags of requests that the client or a time limit ended before the end of their answer.
 _ENDED_EARLY = {"DC", "DT", "SI"}
-_BY_AUTHORIZER = "UAEX"  # the flag of requests that the authorizer did not allow; others with a U are of the upstream
+_BY_AUTHORIZER = "UAEX"  # the flag of requests that the authorizer denied; other flags with a U are about the upstream
 _RECORDS = ("request", "denial", "connection", "unreachable", "handshake", "check")
 _DECODER = json.JSONDecoder()
-_SHOWN = 60
-_KEPT_SOURCES = 10_000
+_MAX_SHOWN_CHARS = 60
+_MAX_SOURCES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A decision of a proxy, as its access log has it. `decision` is the name of the verdict: a status and its decider.
+    """The decision of a proxy, read from its access log.
 
-    `level`: a connection, a request, or a handshake that failed. `workload` is a workload, or a gateway as questions
-    name it; only a gateway has a `destination`, where its routes lead the request, and reads MCP messages. `asked`:
-    the decision is that of the authorizer.
+    `decision` is the name of the verdict: a status and its decider. `level` is `connection`, `request` or `handshake`;
+    a handshake is logged only if it failed. `workload` is a workload, or a gateway as questions name it. Only a gateway
+    has a `destination`, where its routes lead the request, and reads MCP messages. `asked`: the authorizer decided.
     """
 
     level: str
@@ -59,15 +59,16 @@ class Observation:
 
     @property
     def who(self) -> str:
-        """Return the name of what decided, without the status."""
+        """Return the name of the decider, without the status."""
         return self.decision.partition(":")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class WouldBe:
-    """The would-be decision of a request, as a proxy names it. `changes`: it would get another verdict.
+    """The decision that audited policies would have made, as a proxy names it.
 
-    `policies` are the audited policies that it is due to, as `policy_name` names them; `rule` is that of the first.
+    `changes`: the request would get another verdict. `policies` are the audited policies that cause it, as
+    `policy_name` names them. `rule` is the rule of the first.
     """
 
     verdict: Would
@@ -77,7 +78,7 @@ class WouldBe:
 
 
 def would_be(observation: Observation) -> Iterator[WouldBe]:
-    """Yield what audited policies would have done, where that is not just what was decided."""
+    """Yield the decisions that audited policies would have made, if they differ from the decision itself."""
     for name in observation.audit:
         mark, _, who = name.partition(":")
         policy, rule = rule_of(name)
@@ -91,7 +92,7 @@ def would_be(observation: Observation) -> Iterator[WouldBe]:
             continue
         allowed = mark == "200"
         changes = allowed is not observation.allowed
-        if changes and not policies:  # a default that is only audited allows it today
+        if changes and not policies:  # the current decider: a default in audit mode allows the request
             today, _ = rule_of(observation.decision)
             policies = (today,) if today is not None else ()
         if changes or policies:
@@ -99,7 +100,7 @@ def would_be(observation: Observation) -> Iterator[WouldBe]:
 
 
 def _is_of_proxy(observation: Observation) -> bool:
-    """Return whether a proxy refused a request by itself, whatever policies say of it."""
+    """Return whether the proxy refused a request by itself, independently of policies."""
     return not observation.allowed and (observation.who.startswith("proxy/") or observation.decision.startswith("400:"))
 
 
@@ -115,7 +116,7 @@ class Repeats:
             return False
         if observation.level == "request":
             self._sources[observation.source] = None
-            while len(self._sources) > _KEPT_SOURCES:
+            while len(self._sources) > _MAX_SOURCES:
                 self._sources.popitem(last=False)
             return False
         return (
@@ -126,14 +127,14 @@ class Repeats:
 
 
 def rule_of(decision: str) -> tuple[str | None, int | None]:
-    """Return the policy and the rule that a verdict is named after; both None where no rule decided."""
+    """Return the policy and the rule in the name of a verdict; both are None if no rule decided."""
     _, who = end_of(decision.partition(":")[2])
     policy, separator, index = who.rpartition("#")
     return (policy, int(index)) if separator and index.isdigit() else (None, None)
 
 
 def read_record(record: Mapping[str, Any]) -> Observation | None:
-    """Return the decision that a record tells of; None where it is none of ours, or tells of no decision."""
+    """Return the decision in a record, or None if Eastgate did not write the record or it holds no decision."""
     match record.get("eastgate"):
         case "request":
             return _request(record)
@@ -145,7 +146,7 @@ def read_record(record: Mapping[str, Any]) -> Observation | None:
         case kind if kind == UNREACHABLE:
             decided = {**record, "decision": f"200:{UNREACHABLE}"}
             return replace(_connection(decided, allowed=True), detail=str(record.get("flags") or ""))
-        case "handshake" if record.get("peer") is None:  # with a peer it is a caller without TLS, and no failure
+        case "handshake" if record.get("peer") is None:  # with a peer, the caller sent no TLS, and no handshake failed
             return Observation(
                 "handshake",
                 str(record["workload"]),
@@ -184,7 +185,7 @@ def _request(record: Mapping[str, Any]) -> Observation:
         decision = str(record.get("authorizer") or "") or _unnamed_decision(record, details, reached=reached)
     allowed = decision.startswith("200:") and (reached or not _ENDED_EARLY.isdisjoint(flags.split(",")))
     if not allowed and (not decision or decision.startswith("200:")):
-        decision = f"{record.get('status') or 0}:proxy/{details or 'closed'}"  # it is no policy that refused it
+        decision = f"{record.get('status') or 0}:proxy/{details or 'closed'}"  # no policy refused it
     return Observation(
         "request",
         str(record["workload"]),
@@ -208,17 +209,17 @@ def _request(record: Mapping[str, Any]) -> Observation:
 
 
 def _reached_upstream(flags: Sequence[str]) -> bool:
-    """Return whether a request without an answer of the application was passed on to it."""
+    """Return whether the proxy passed a request to the application, which did not answer."""
     return _BY_AUTHORIZER not in flags and any("U" in flag for flag in flags)
 
 
 def _is_redirect(record: Mapping[str, Any], details: str) -> bool:
-    """Return whether a route of a gateway has answered as it should: with a redirect."""
+    """Return whether a route of a gateway answered with a redirect, as configured."""
     return details == "direct_response" and 300 <= int(record.get("status") or 0) < 400
 
 
 def _unnamed_decision(record: Mapping[str, Any], details: str, *, reached: bool) -> str:
-    """Return the decision of an authorizer that did not name any; empty where it is not known to have decided."""
+    """Return the decision of an authorizer that named no rule; empty if the authorizer may not have decided."""
     if reached:
         return f"200:{AUTHORIZER}"
     if details == "ext_authz_denied":
@@ -228,9 +229,9 @@ def _unnamed_decision(record: Mapping[str, Any], details: str, *, reached: bool)
 
 
 def _peer(record: Mapping[str, Any]) -> str | None:
-    """Return the identity of a caller, or `none`. It is that of a token if the connection has none.
+    """Return the identity of a caller, or `none`. Without an identity in the certificate, the token decides.
 
-    A gateway takes TLS from clients without a certificate, too.
+    A gateway also accepts TLS from clients without a certificate.
     """
     peer = record.get("peer")
     return record.get("identity") or NOBODY if peer in (NOBODY, NO_NAME) else peer
@@ -241,9 +242,7 @@ def _audit(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def find_record(line: str) -> Mapping[str, Any] | None:
-    """Return the first record of ours in a line; None where there is none. Other programs put text, or objects, around
-    it.
-    """
+    """Return the first record of Eastgate in a line, or None. Other programs put text or objects around a record."""
     start = line.find("{") if "eastgate" in line or "decided" in line else -1
     while start != -1:
         try:
@@ -258,7 +257,7 @@ def find_record(line: str) -> Mapping[str, Any] | None:
 
 
 def _objects(value: object) -> Iterator[Mapping[str, Any]]:
-    """Yield an object, and the records that are text in it: `docker logs` has the line as `log`, Loki as `line`."""
+    """Yield an object, and the records in its text values: `docker logs` puts the line into `log`, Loki into `line`."""
     if isinstance(value, dict):
         yield value
         for inner in value.values():
@@ -267,27 +266,27 @@ def _objects(value: object) -> Iterator[Mapping[str, Any]]:
 
 
 def read_line(record: Mapping[str, Any] | None, line: str) -> Observation:
-    """Return the decision that a line tells of. Raises QuestionError where that is none."""
+    """Return the decision in a line. Raises QuestionError if the line has none."""
     if record is None:
-        text = line.strip() if len(line.strip()) <= _SHOWN else line.strip()[: _SHOWN - 1] + "…"
+        text = line.strip() if len(line.strip()) <= _MAX_SHOWN_CHARS else line.strip()[: _MAX_SHOWN_CHARS - 1] + "…"
         way_out = (
-            "the line is cut off: give all of it"
+            "the line is cut off: give the whole line"
             if '"eastgate"' in line
             else 'give a line that a proxy wrote: {"eastgate":"request",…} or one of Istio\'s, or pipe its log into '
             "`eastgate why -`"
         )
-        raise QuestionError(NOT_A_LOG_LINE, f"`{text}` is no line of a proxy's log", way_out)
+        raise QuestionError(NOT_A_LOG_LINE, f"`{text}` is not a line of a proxy's log", way_out)
     try:
         observation = _read_event(record) if "event" in record else read_record(record)
     except (KeyError, TypeError, ValueError) as error:
-        raise QuestionError(NOT_A_LOG_LINE, f"the line lacks something: {error}", "give all of the line") from None
+        raise QuestionError(NOT_A_LOG_LINE, f"the line is incomplete: {error}", "give the whole line") from None
     if observation is None:
         raise QuestionError(NO_DECISION, _describe_undecided(record), _suggest(record))
     return observation
 
 
 def _read_event(record: Mapping[str, Any]) -> Observation:
-    """Read a `decided` event of `up -o json`, which has read the proxy's record already."""
+    """Read a `decided` event of `up -o json`, which was made from the record of a proxy."""
     return Observation(
         str(record["level"]),
         str(record["to"]),
@@ -311,10 +310,10 @@ def _read_event(record: Mapping[str, Any]) -> Observation:
 
 
 def _describe_undecided(record: Mapping[str, Any]) -> str:
-    what = "a connection that ended" if record["eastgate"] == "connection" else "a caller that does not speak TLS"
-    return f"the line tells of {what}, and of no decision"
+    what = "the end of a connection" if record["eastgate"] == "connection" else "a caller that does not use TLS"
+    return f"the line reports {what}, and no decision"
 
 
 def _suggest(record: Mapping[str, Any]) -> str:
     source = record.get("source")
-    return f"look for another line with {json.dumps({'source': source})[1:-1]}" if source else "look for one before it"
+    return f"find another line with {json.dumps({'source': source})[1:-1]}" if source else "find an earlier line"

@@ -1,8 +1,8 @@
-"""The authorizer of a mesh's gateways: decides what an Envoy leaves to it, and which tools a list may show.
+"""The authorizer of a mesh's gateways: it decides checks of their Envoys, and filters lists of tools.
 
-It listens where nobody but gateways is heard: on two sockets in the folder of the run, which nobody else can open, or
-on two ports that take only the certificates of gateways. What it is told of a request in headers of ours was noted by
-the gateway; a client's headers of such names do not get that far.
+Only gateways can reach it. Locally it listens on two sockets in the folder of the run, which only this user can open.
+In a cluster it listens on two ports that accept only the certificates of gateways. So it trusts the headers of
+Eastgate: the gateway sets them, and removes those of clients.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from eastgate.envoy.config.tokens import CARRIER
 from eastgate.ir.addresses import comparable_sni
 from eastgate.ir.attributes import BACKEND, PORT, SNI
 
-# Answers the checks of gateways on an event loop of its own: neither it nor the control plane holds up the other.
+# Answers the checks of gateways on a separate event loop, so that checks and the control plane do not delay each other.
 
 
 _THREADS: Final = 16
-_MOST_OPEN: Final = 1040  # checks, those that are being decided among them
+_MAX_OPEN_CHECKS: Final = 1040  # including those that are being decided
 _OVERLOAD: Final = CheckReply(allowed=False, status=503)
 
 
 class CheckThread:
-    """Serves checks at an endpoint. Each is answered on one of several threads; what is over the limit is refused."""
+    """A server for checks at an endpoint. Several threads answer them; checks over the limit are refused."""
 
     def __init__(self, answer: Callable[[ReceivedCheck], CheckReply], max_bytes: int) -> None:
         self._decide = answer
-        self._server = CheckServer(self._answer, calls=_MOST_OPEN, max_bytes=max_bytes)
+        self._server = CheckServer(self._answer, calls=_MAX_OPEN_CHECKS, max_bytes=max_bytes)
         self._pool = ThreadPoolExecutor(_THREADS, "check")
         self._open = 0
         self._running: tuple[asyncio.AbstractEventLoop, threading.Thread] | None = None
@@ -64,7 +64,7 @@ class CheckThread:
             raise
 
     def stop(self, grace: float) -> None:
-        """Stop listening, and wait for what is open, at most so many seconds."""
+        """Stop listening, and wait at most `grace` seconds for open checks."""
         if self._running is None:
             return
         (loop, thread), self._running = self._running, None
@@ -87,7 +87,7 @@ class CheckThread:
         await asyncio.gather(*waiting, return_exceptions=True)
 
     def _answer(self, received: ReceivedCheck) -> CheckReply | Awaitable[CheckReply]:
-        if self._open >= _MOST_OPEN:
+        if self._open >= _MAX_OPEN_CHECKS:
             return _OVERLOAD
         self._open += 1
         coming = answer_on_thread(self._pool, self._decide, received)
@@ -98,7 +98,7 @@ class CheckThread:
         self._open -= 1
 
 
-_GRACE = 1.0  # seconds
+_GRACE_SECONDS = 1.0
 _FORWARDED_CERTIFICATE = "x-forwarded-client-cert"
 _TARGET = regex(r"(gateway:[^: ]+):([0-9]+) ([^ ]+)")
 _GATEWAYS = ProxyOptions(normalizes_paths=True, whole_bodies=True)
@@ -106,9 +106,9 @@ _UNKNOWN = CheckReply(allowed=False, status=403)
 
 
 class MeshAuthorizer:
-    """Runs beside the control plane, and decides by the authority that is enforced. Who changes that holds `lock`.
+    """The authorizer beside a control plane. It decides by the enforced authority. Hold `lock` to change the authority.
 
-    `on_decided` is called with each answer, in the thread of the check, and with the seconds that it took.
+    `on_decided` is called with each answer and its duration in seconds, in the thread of the check.
     """
 
     def __init__(
@@ -141,8 +141,8 @@ class MeshAuthorizer:
     ) -> None:
         if self._listening is not None:
             self._listening.close()
-        await self._http.drain(_GRACE)
-        await asyncio.to_thread(self._checks.stop, _GRACE)
+        await self._http.drain(_GRACE_SECONDS)
+        await asyncio.to_thread(self._checks.stop, _GRACE_SECONDS)
 
     # Checks
 
@@ -157,8 +157,8 @@ class MeshAuthorizer:
         return _named(reply_of(answer), answer)
 
     def _where(self, noted: Mapping[str, str]) -> EntryPoint | None:
-        """Return where a request goes, by what the gateway noted: itself, its port, the destination, and the name in
-        the handshake.
+        """Return the destination that the gateway noted: the gateway, its port, the destination in its routes, and the
+        SNI.
         """
         named = _TARGET.fullmatch(noted.get("x-eastgate-target", ""))
         if named is None:
@@ -181,10 +181,10 @@ class MeshAuthorizer:
 
 
 def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:
-    """Return a check with what the gateway knows of the caller, and without the headers that say so.
+    """Return a check with the caller that the gateway noted, without the headers of these notes.
 
-    The certificate of the connection is also in the header by which gateways forward it to authorizers. That of a
-    client is gone: Envoy removes it.
+    The certificate of the connection is also in the header by which gateways forward it to authorizers. Envoy removes
+    that header from requests of clients.
     """
     certificate = noted.get("x-eastgate-certificate") or None
     headers = {name: values for name, values in check.headers.items() if not name.startswith(OWN_HEADERS)}
@@ -205,11 +205,11 @@ def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:
 
 
 def _limited(body: Body | None) -> Body | None:
-    """Return a body, of which there may be more if it is as large as a gateway shows any."""
+    """Return a body, marked as incomplete if it exceeds the largest message of a gateway."""
     return replace(body, complete=False) if body is not None and len(body.content) > LARGEST_MESSAGE else body
 
 
 def _named(reply: CheckReply, answer: ProxyAnswer) -> CheckReply:
-    """Return a reply with the decision in the words of a proxy's log."""
+    """Return a reply with the decision as a proxy's log writes it."""
     who = answer.why or answer.record.get("decider") or AUTHORIZER
     return replace(reply, decision=f"{answer.status}:{who}")

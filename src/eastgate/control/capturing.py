@@ -1,4 +1,4 @@
-"""Proxies in pods: where they stand, and what they know of each other, from what the cluster says of its pods."""
+"""Sites and outbound configuration of proxies in pods, from the state of the cluster."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from eastgate.ir import ALWAYS, NEVER, Layer
 from eastgate.ir.symbolic.stages import OrderedStage, order_chain
 from eastgate.settings import Settings
 
-# Computes the mode of a port: what happens to callers that no rule is about, by the names that `get` has for it.
+# Computes the mode of a port: the verdict for callers that no rule matches, with the names that `get` prints.
 
 
 class PortMode(enum.StrEnum):
-    """The modes from the widest to the narrowest."""
+    """The modes, from the widest to the narrowest."""
 
-    OPEN = "open"  # nothing can deny anybody anything
-    OPEN_EXCEPT = "open-except"  # what no rule denies is allowed
-    ALLOW_LIST = "allow-list"  # what no rule allows is denied
+    OPEN = "open"  # no rule can deny a request
+    OPEN_EXCEPT = "open-except"  # a request that no rule denies is allowed
+    ALLOW_LIST = "allow-list"  # a request that no rule allows is denied
 
 
 _ORDER = list(PortMode)
 
 
 def mode_of(layers: Iterable[Layer]) -> PortMode:
-    """Return the narrowest mode of some layers: ALL of them must allow."""
+    """Return the narrowest mode of these layers: ALL of them must allow."""
     stages = (stage for layer in layers for chain in layer.chains for stage in order_chain(chain))
     return max(map(_mode, stages), key=_ORDER.index, default=PortMode.OPEN)
 
@@ -41,9 +41,10 @@ def mode_of(layers: Iterable[Layer]) -> PortMode:
 def changed_modes(
     workload: str, before: Mapping[int, PortMode] | None, now: Mapping[int, PortMode]
 ) -> dict[str, tuple[PortMode | None, PortMode]]:
-    """Return the modes of a workload's ports that changed, as (before, now): by its name where all ports changed alike.
+    """Return the changed modes of a workload's ports as (before, now), or one entry for the workload if all changed
+    alike.
 
-    Of a new workload only ports that are not allow-lists are reported.
+    For a new workload, only ports without an allow-list are reported.
     """
     was = before or {}
     changed = {
@@ -69,9 +70,10 @@ _NO_GATEWAYS: Final[Mapping[str, Collection[int]]] = MappingProxyType({})
 
 
 def pod_site(world: World, pod: Workload, excluded: Iterable[int] = ()) -> ProxySite | None:
-    """Return the site of the sidecar in a pod, to which all is redirected but `excluded` ports.
+    """Return the site of the sidecar in a pod that redirects all ports except `excluded`, or None without a pod
+    address.
 
-    None where the pod has no address of its own yet. Whether it has a sidecar is for others to know.
+    The caller of this function knows whether the pod has a sidecar.
     """
     if pod.derived or not pod.is_pod or not pod.ips:
         return None
@@ -92,10 +94,10 @@ def pod_site(world: World, pod: Workload, excluded: Iterable[int] = ()) -> Proxy
 
 
 def capture_of(site: ProxySite, port: int, ports: Mapping[int, int]) -> Capture | None:
-    """Return how connections get to a port of a site; None where it is bound."""
+    """Return the capture of connections to a port of a site, or None if the port is bound."""
     if not site.captured:
         return None
-    # What is not redirected never gets here. Where it does, the pod was made otherwise than it says now.
+    # A port that is not redirected never gets here, unless the pod was created with other annotations.
     known = tuple(sorted({*ports, *site.uncaptured} - {ANY_PORT})) if port == ANY_PORT else ()
     return Capture(site.addresses or (site.address,), known)
 
@@ -106,10 +108,10 @@ def captured_outbound(
     settings: Settings,
     gateways: Mapping[str, Collection[int]] = _NO_GATEWAYS,
 ) -> CapturedOutbound:
-    """Return the Services and pods that proxies speak mTLS to, of these sites.
+    """Return the Services and pods of these sites to which proxies speak mTLS.
 
-    `gateways` are those in pods, by namespace and name, with the ports at which they speak no TLS of their own: who
-    calls from a pod is known there by its account.
+    `gateways` are the gateways in pods, by namespace and name, with their ports without TLS. At these ports, a caller
+    in a pod is known by its account.
     """
     services = [world.services[key] for key in sorted(world.services)]
     of_gateways = (each for service in services for each in _gateway_service(service, world, gateways, settings))
@@ -122,7 +124,7 @@ def captured_outbound(
 def _gateway_service(
     service: Service, world: World, gateways: Mapping[str, Collection[int]], settings: Settings
 ) -> Iterator[CapturedService]:
-    """Yield the ports of a Service that has pods of one Gateway and no others, and of these pods themselves."""
+    """Yield the ports of a Service whose pods all belong to one Gateway, and the ports of these pods."""
     if not gateways:
         return
     running = _running(service, world)
@@ -141,7 +143,7 @@ def _gateway_service(
 
 
 def _gateway_of(pod: Workload) -> str | None:
-    """Return the Gateway that a pod with such a label is of: its account, whose name the label may have cut."""
+    """Return the Gateway of a pod: the name of its account, since the label may hold a shortened name."""
     return f"{pod.namespace}/{pod.service_account}" if GATEWAY_NAME_LABEL in pod.labels else None
 
 
@@ -153,7 +155,7 @@ def _running(service: Service, world: World) -> list[Workload]:
 def _service(
     service: Service, world: World, sites: Mapping[str, ProxySite], settings: Settings
 ) -> Iterator[CapturedService]:
-    """Yield the ports of a Service of which every pod with an address has a sidecar, which answers there."""
+    """Yield the ports of a Service, if every pod with an address has a sidecar that answers there."""
     running = _running(service, world)
     identities = frozenset(identity for pod in running if (identity := identity_of(pod, settings)) is not None)
     if not service.addresses or not running or not all(_is_captured(pod, sites) for pod in running):

@@ -1,8 +1,8 @@
-"""Ports that are closed because their proxy does not have what it should enforce there.
+"""Closed ports: ports whose proxy does not have the configuration that it should enforce.
 
-A proxy that rejects an update stays with what it had, which may let in more. So whatever of a port was rejected, or
-cannot be sent at all, a listener that closes every connection takes the place of the one that decides them. The port
-opens again when everything else of it was accepted, and not before: until then the proxy has the old.
+A proxy that rejects an update keeps the old configuration, which may allow more. So a port is closed if a proxy rejects
+a part of it, or if a part cannot be sent: a listener that closes every connection replaces its listener. The port opens
+again once the proxy has accepted all other parts of it: until then the proxy has the old ones.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ PortKey: TypeAlias = tuple[str, int]  # a proxy and a port
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """A closed port: why it is closed, and the policies at fault.
+    """A closed port: the reason, and the policies at fault.
 
-    `parts` are the routes and backends of a gateway's port that are closed, where the rest of it is open.
+    `parts` are the closed routes and backends of a gateway's port, if the rest of the port is open.
     """
 
     workload: str
@@ -53,7 +53,7 @@ class Closure:
         return ", ".join((f"{self.workload} {port}", *self.parts))
 
     def covers(self, points: Iterable[Point]) -> bool:
-        """Return whether a request that passes these points meets what is closed."""
+        """Return whether a request that passes these points meets a closed part."""
         return not self.parts or not {str(point) for point in points}.isdisjoint(self.parts)
 
     def __str__(self) -> str:
@@ -62,11 +62,11 @@ class Closure:
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
-    """The way to close a port: `listener` replaces the one that decides connections.
+class ClosingResources:
+    """The resources that close a port: `listener` replaces the listener that decides connections.
 
-    `outer` is the listener before it. Should a proxy reject even `listener`, it is removed, which no proxy can reject.
-    `audit` decides nothing, so a proxy that rejects it is no reason to close.
+    `outer` is the listener before it. If a proxy rejects even `listener`, `outer` is removed, which no proxy can
+    reject. `audit` decides nothing, so a rejection of it does not close the port.
     """
 
     listener: XdsResource
@@ -74,21 +74,21 @@ class Closing:
     audit: ResourceKey
 
 
-def closing_of(inbound: InboundPort) -> Closing:
+def closing_of(inbound: InboundPort) -> ClosingResources:
     """Return the resources that close a port."""
     audit = EXTENSION, filter_name(inbound.name, AUDIT)
-    return Closing(closing_listener(inbound), (LISTENER, f"inbound/{inbound.name}"), audit)
+    return ClosingResources(closing_listener(inbound), (LISTENER, f"inbound/{inbound.name}"), audit)
 
 
 class Closures:
-    """The closed ports of all proxies, and what their proxies have rejected."""
+    """The closed ports of all proxies, and the resources that their proxies rejected."""
 
     def __init__(self) -> None:
         self.closed: dict[PortKey, Closure] = {}
         self._rejected: dict[
             str, dict[tuple[ResourceKey, str], ResourceRejection]
-        ] = {}  # by version: it is never tried again
-        # By node and port: the resources whose acceptance opens the port, if any do.
+        ] = {}  # by version: a rejected version is never sent again
+        # By node and port: the resources whose acceptance opens the port; None: none does.
         self._awaited: dict[str, dict[int, frozenset[ResourceKey] | None]] = {}
 
     def at(self, node: str) -> dict[int, Closure]:
@@ -96,7 +96,7 @@ class Closures:
         return {port: closure for (own, port), closure in self.closed.items() if own == node}
 
     def reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
-        """Remember that a proxy has rejected a resource."""
+        """Record that a proxy rejected a resource."""
         self._rejected.setdefault(node, {})[key, rejection.version] = rejection
 
     def forget(self, node: str) -> None:
@@ -105,7 +105,7 @@ class Closures:
         self.keep(node, ())
 
     def keep(self, node: str, ports: Collection[int]) -> None:
-        """Forget the ports that a proxy does not have any more."""
+        """Forget the ports that a proxy no longer has."""
         kept = {port: awaited for port, awaited in self._awaited.pop(node, {}).items() if port in ports}
         if kept:
             self._awaited[node] = kept
@@ -116,7 +116,7 @@ class Closures:
         }
 
     def forget_accepted(self, node: str, statuses: Iterable[ResourceStatus]) -> bool:
-        """Forget the rejections of resources that the proxy has accepted since. Return whether there were any."""
+        """Forget the rejections of resources that the proxy has accepted since; return whether there were any."""
         rejected = self._rejected.get(node, {})
         accepted = [
             key
@@ -129,7 +129,12 @@ class Closures:
         return bool(accepted)
 
     def guard(
-        self, node: str, port: int, resources: Sequence[XdsResource], trust: Iterable[XdsResource], closing: Closing
+        self,
+        node: str,
+        port: int,
+        resources: Sequence[XdsResource],
+        trust: Iterable[XdsResource],
+        closing: ClosingResources,
     ) -> list[XdsResource]:
         """Return the resources that a proxy gets for a port: these, or those that close it."""
         deciding = [
@@ -168,11 +173,11 @@ class Closures:
         return None
 
     def has_closed_ports(self, node: str) -> bool:
-        """Return whether a closing listener stands at some port of this proxy."""
+        """Return whether a port of this proxy has a closing listener."""
         return node in self._awaited
 
     def open(self, node: str, states: Mapping[ResourceKey, ResourceState]) -> bool:
-        """Open the ports of which the proxy has accepted everything else; return whether there are any."""
+        """Open the ports whose other resources the proxy has all accepted; return whether there are any."""
         waiting = self._awaited.get(node, {})
         ready = [
             port
@@ -186,18 +191,18 @@ class Closures:
         return bool(ready)
 
 
-# Describes what is closed because nobody knows what its policies say, or because a proxy cannot do what is written.
+# Describes ports that are closed because their policies have errors, or because a proxy cannot enforce them.
 #
 # Nothing here closes anything: a policy with errors is a rule that denies everything where it applies.
 
 
 def describe_inexpressible(node: str, plan: PortPlan, refused: Inexpressible) -> Closure:
-    """Describe a port that is closed because of what its policies ask for."""
+    """Describe a port that is closed because a proxy cannot express its policies."""
     return Closure(node, plan.port, tuple(sorted(map(policy_name, refused.policies))), f"{refused} [{refused.code.id}]")
 
 
 def describe_unreadable(node: str, port: int, policies: Sequence[RejectedPolicy]) -> Closure:
-    """Describe a port that is closed because policies about it cannot be read."""
+    """Describe a port that is closed because its policies cannot be read."""
     names = tuple(sorted(str(policy.ref) for policy in policies))
     errors = policies[0].errors
     error = f"{errors[0].message} [{errors[0].code.id}]" if errors else "it has errors"
@@ -212,7 +217,7 @@ def describe_gateway_closure(
     *,
     whole: bool = False,
 ) -> Closure | None:
-    """Describe what is closed at a port of a gateway: all of it, or the listeners, routes and backends with a fault."""
+    """Describe the closed part of a gateway's port: all of it, or the listeners, routes and backends with a fault."""
     destinations = tuple(plan.every_destination)
     points = dict.fromkeys(point for destination in destinations for point in destination.points)
     rejected = {point: authority.rejected_at([point]) for point in points if not isinstance(point, DeadEnd)}
@@ -222,7 +227,7 @@ def describe_gateway_closure(
     if any(isinstance(point, GatewayNamed) for point in faults):
         return describe_unreadable(node, port, policies)
     undone = {
-        str(destination.points[1]): f"the gateway cannot do all that is written there: {what}"
+        str(destination.points[1]): f"the gateway does not support: {what}"
         for destination in destinations
         if (what := ", ".join(destination.unsupported))
     } | _closed_listeners(authority.world, plan, group, whole=whole)
@@ -233,7 +238,7 @@ def describe_gateway_closure(
 
 
 def _closed_listeners(world: World, plan: GatewayPlan, group: ListenerGroup, *, whole: bool) -> dict[str, str]:
-    """Return why listeners take no connections, by their names."""
+    """Return the reasons for which listeners accept no connections, by listener name."""
     gateway = gateway_of(plan.gateway, world)
     if gateway is None:
         return {}

@@ -7,30 +7,30 @@ from eastgate.basics.diagnostics import Code
 NO_MESH = Code(
     "EG0110",
     "the mesh does not answer",
-    "`call` and `why` without -f ask a mesh that is running. None of that name is, or it stopped before it answered.",
+    "`call` and `why` without -f ask a running mesh. No mesh of that name runs, or it stopped before it answered.",
 )
 MESH_NOT_STARTED = Code(
     "EG0111",
     "the mesh could not be started",
-    "A mesh of that name is running already, its network is taken, or this machine lacks what a mesh needs.",
+    "A mesh of that name already runs, its network is in use, or this machine lacks a prerequisite of a mesh.",
 )
 NOT_A_LOG_LINE = Code(
     "EG0112",
     "not a line of a proxy's log",
-    "`why` reads the JSON that the proxies of Eastgate write about each decision, and the access logs of Istio's "
-    "Envoys and of ztunnel. Text before and after it is no matter; a line of something else, or half a line, is.",
+    "`why` reads the JSON that Eastgate's proxies write for each decision, and the access logs of Istio's Envoys and "
+    "of ztunnel. Text before and after a record is ignored. A line of another program, or half a line, is an error.",
 )
 NO_DECISION = Code(
     "EG0113",
-    "a line that tells of no decision",
-    "The line is of a proxy of Eastgate, and tells of a connection that something else was decided about in a line of "
-    "its own: a denial, a request or a handshake. That line says why.",
+    "a line without a decision",
+    "A proxy of Eastgate wrote the line, but it only reports a connection. The decision is in another line: a denial, "
+    "a request or a handshake. Give that line.",
 )
 NO_NUMBER = Code(
     "EG0114",
-    "no decision of that number",
-    "A mesh numbers its decisions from 1 and keeps the latest of them. `up` shows the numbers; this one has not been "
-    "given yet, or is too long ago.",
+    "no decision with that number",
+    "A mesh numbers its decisions from 1 and keeps the latest ones. `up` prints the numbers. This number is not in use "
+    "yet, or the decision is too old.",
 )
 MISSING_EXTRA = Code(
     "EG0115",

@@ -1,4 +1,4 @@
-"""Finds what decided, from the name that a proxy gives to its verdict: a rule and its line, or a reason in words."""
+"""Finds the decider of a verdict from the name that a proxy gave it: a rule and its line, or a reason in words."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from eastgate.ir.symbolic.names import MeshNames
 from eastgate.settings import Settings
 
 _HANDSHAKES = (
-    ("no_trust_bundle", "its certificate is of a trust domain that the mesh does not trust"),
-    ("CERTIFICATE_VERIFY_FAILED", "its certificate could not be verified: another authority signed it, or it expired"),
-    ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "the caller showed no certificate"),
+    ("no_trust_bundle", "its certificate is from a trust domain that the mesh does not trust"),
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate could not be verified: another CA signed it, or it expired"),
+    ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "the caller sent no certificate"),
     ("NO_CERTIFICATE_SET", "the proxy has no certificate yet"),
-    ("ALERT_UNKNOWN_CA", "the caller does not trust the authority of the mesh"),
+    ("ALERT_UNKNOWN_CA", "the caller does not trust the CA of the mesh"),
     ("ALERT_CERTIFICATE", "the caller did not accept the certificate of the workload"),
     ("ALERT_BAD_CERTIFICATE", "the caller did not accept the certificate of the workload"),
-    ("HTTP_REQUEST", "the caller sent HTTP in clear where TLS is expected"),
+    ("HTTP_REQUEST", "the caller sent plain HTTP where TLS is expected"),
     ("WRONG_VERSION_NUMBER", "the caller sent something else where TLS is expected"),
     ("UNSUPPORTED_PROTOCOL", "the caller offers only versions of TLS that are too old"),
     ("NO_SHARED_CIPHER", "caller and proxy have no cipher in common"),
@@ -38,19 +38,19 @@ _HANDSHAKES = (
 )
 _REASONS: dict[str, str] = {
     "open": "nothing is in the way",
-    UNREACHABLE: "it was let in, and the application cannot be reached",
+    UNREACHABLE: "it was allowed, but the application cannot be reached",
     "encoded-slash": "the path has an encoded slash, backslash or NUL",
     "unfit-certificate": (
         "its certificate is not for clients (extended key usage), or too weak (SHA-1, a short RSA key)"
     ),
-    UNCLEAR: "what policies look at cannot be read for certain: a header or query parameter has too many values",
-    REFUSED_HOST: "the host is no host with a port up to 65535",
-    REFUSED_SPELLING: "the path is not in its canonical spelling, and an expression or a pattern looks at it",
-    UNREAD_MESSAGE: "the MCP message cannot be read for certain, and policies look at it",
-    NO_SESSION: "the stream of a session is asked for without one",
-    NO_SUCH_SESSION: "the session is not one that this caller has at this backend",
-    "unclear-route": "what routes look at cannot be read for certain",
-    "unknown-destination": "the routes changed while it was on its way",
+    UNCLEAR: "a header or query parameter that policies read has too many values",
+    REFUSED_HOST: "the host is not a valid host with a port up to 65535",
+    REFUSED_SPELLING: "the path is not in its canonical spelling, and an expression or a pattern reads it",
+    UNREAD_MESSAGE: "the MCP message cannot be read for certain, and policies depend on it",
+    NO_SESSION: "the request for the stream of a session names no session",
+    NO_SUCH_SESSION: "this caller has no such session at this backend",
+    "unclear-route": "a part of the request that routes read cannot be read for certain",
+    "unknown-destination": "the routes changed during the request",
     AUTHORIZER: "the authorizer, which named no rule",
     NO_ANSWER: "the authorizer did not answer",
     "cannot-be-enforced": "closed: a policy here cannot be enforced",
@@ -59,14 +59,14 @@ _NO_RULE = "none-of-"
 _DEAD_ENDS = {
     Unroutable.NO_ROUTE: "no route takes it",
     Unroutable.NO_BACKEND: "its route has no backend",
-    Unroutable.REFERENCE_NOT_GRANTED: "its route may not name that backend: no ReferenceGrant allows it",
+    Unroutable.REFERENCE_NOT_GRANTED: "its route may not refer to that backend: no ReferenceGrant allows it",
     Unroutable.BACKEND_NOT_DECLARED: "no manifest declares the backend of its route",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedBy:
-    """The rule that decided; without a policy it was none, and `text` says why. `position` is file:line, if known."""
+    """The rule that decided; without a policy, `text` is the reason. `position` is file:line, if known."""
 
     text: str
     policy: str | None = None
@@ -76,7 +76,7 @@ class DecidedBy:
 
     @property
     def position(self) -> str:
-        """Return file:line; empty where it is not known."""
+        """Return file:line; empty if it is unknown."""
         return f"{self.file}:{self.line}" if self.file is not None else ""
 
 
@@ -88,7 +88,7 @@ class Deciders:
         self._destinations = Destinations()
 
     def decider_of(self, observation: Observation, authority: Authority) -> DecidedBy:
-        """Return what decided. The rule may have been removed since, and then only its name is known."""
+        """Return the decider. If the rule was removed since, only its name is known."""
         destination = self._destinations.find(observation, authority)
         dead_end = dead_end_of(destination)
         if dead_end is not None and observation.who.startswith(_NO_RULE):
@@ -99,7 +99,7 @@ class Deciders:
         return self.find(points, observation.who, authority, observation.detail)
 
     def audited(self, observation: Observation, authority: Authority) -> list[Audited]:
-        """Return what audited policies would have done, each with its file and line where it still exists."""
+        """Return the decisions that audited policies would have made, each with its file and line if they exist."""
         points = self._destinations.points(observation, authority) if observation.audit else ()
         return [
             self._audited(points, policy, would, authority)
@@ -117,7 +117,7 @@ class Deciders:
         return Audited(ref, would.verdict, would.rule, span, reason, would.changes)
 
     def find(self, points: Sequence[Point], who: str, authority: Authority, detail: str | None = None) -> DecidedBy:
-        """Return what a verdict is named after: a rule at one of these points, or a reason."""
+        """Return the decider in the name of a verdict: a rule at one of these points, or a reason."""
         if (isolated := isolated_by(who)) is not None:
             return _describe_isolation(*isolated, authority)
         direction, rule = end_of(who)
@@ -162,13 +162,13 @@ def _origins(program: Program) -> Iterator[Origin]:
 
 
 def _span_on_network(name: str | None, authority: Authority) -> Span | None:
-    """Return where a policy of the network is that a proxy calls so; None where there is none."""
+    """Return the span of the network policy with this name, or None."""
     policies = programs_of(authority).network_policies
     return next((policy.span for policy in policies if policy_name(policy.ref) == name), None)
 
 
 def _origin_at_end(direction: Direction, name: str, authority: Authority) -> Origin | None:
-    """Return the rule of a network policy that a proxy calls so, in one direction; None where it is gone."""
+    """Return the rule of a network policy with this name, in one direction, or None if it no longer exists."""
     engine = programs_of(authority)
     policies = (policy for policy in engine.network_policies if name.startswith(policy_name(policy.ref)))
     layers = (layer for policy in policies for layer in engine.layers_of(policy, direction))
@@ -177,7 +177,7 @@ def _origin_at_end(direction: Direction, name: str, authority: Authority) -> Ori
 
 
 def _describe_isolation(direction: str, number: int, name: str, authority: Authority) -> DecidedBy:
-    """Describe a refusal by network policies of which no rule allows it, by the first of them."""
+    """Describe a refusal by network policies without a matching rule, by the first of these policies."""
     policy = next((policy for policy in authority.policies if policy_name(policy.ref) == name), None)
     written = str(policy.ref) if policy is not None else name
     others = f" and {number - 1} more" if number > 1 else ""
@@ -192,7 +192,7 @@ def _describe_isolation(direction: str, number: int, name: str, authority: Autho
 
 
 def _describe_closed(destination: GatewayDestination) -> str:
-    """Describe why a gateway has answered in the place of a server."""
+    """Describe why a gateway answered in place of a server."""
     if destination.unsupported:
         return f"the route is closed: the gateway cannot do all that it says ({', '.join(destination.unsupported)})"
     return "no server is behind the route"
@@ -216,7 +216,7 @@ def _describe_decider(who: str, detail: str | None) -> str:
 
 
 def describe_handshake(reason: str | None) -> str:
-    """Describe why a handshake failed. Envoy logs the names that its TLS library has for errors."""
+    """Describe why a handshake failed. Envoy logs the error names of its TLS library."""
     error = reason or ""
     for mark, words in _HANDSHAKES:
         if mark in error:

@@ -1,4 +1,4 @@
-"""Finds where a gateway has led a request, by the destination that its log names."""
+"""Finds the destination of a gateway's request by the name in the log."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class _Known:
 
 
 class Destinations:
-    """Finds destinations, and remembers those of an authority until something changes."""
+    """Finds destinations, and caches those of an authority until it changes."""
 
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[Programs[Policy], _Known] = WeakKeyDictionary()
 
     def find(self, observation: Observation, authority: Authority) -> GatewayDestination | None:
-        """Return the destination of a request; None where there is none of that name, or not any more."""
+        """Return the destination of a request, or None if no destination has that name now."""
         if observation.destination is None:
             return None
         return self._at(observation.workload, observation.port, authority).get(observation.destination)
 
     def points(self, observation: Observation, authority: Authority) -> tuple[Point, ...]:
-        """Return the points of enforcement that a request has passed, as far as they are known."""
+        """Return the known points of enforcement on the path of a request."""
         gateway = gateway_of(observation.workload, authority.world)
         if gateway is None:
             return (observation.workload,) if observation.workload in authority.world.workloads else ()
@@ -68,6 +68,6 @@ def _destinations_at(node: str, port: int, authority: Authority) -> Mapping[str,
 
 
 def dead_end_of(destination: GatewayDestination | None) -> DeadEnd | None:
-    """Return why a destination leads nowhere; None where it leads somewhere, or is not known."""
+    """Return the dead end of a destination, or None if it leads to a server or is unknown."""
     end = destination.points[-1] if destination is not None else None
     return end if isinstance(end, DeadEnd) else None

@@ -1,7 +1,7 @@
-"""Turns policies into Envoy resources: an authority and the sites of proxies in, the resources of each proxy out.
+"""Turns policies into Envoy resources: takes an authority and the sites of proxies, makes the resources of each proxy.
 
-It starts no process and opens no socket: it writes into the store, which the xDS server serves. A changed policy is
-compiled again for the workloads that it touches, and reaches the store only where it makes a difference.
+It starts no process and opens no socket: it writes into the store, which the xDS server serves. After a change of a
+policy, only the affected workloads are compiled again. The store gets only resources that differ.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
 from eastgate.envoy.server.store import Store
 from eastgate.ir.symbolic.callers import CallerCell
 
-# The resources of sidecars: what decides at the ports of workloads.
+# The resources of sidecars, which decide at the ports of workloads.
 
 
 class SidecarResources:
-    """Makes the resources of the sidecars of a fleet, and notes by which programs it made them."""
+    """Makes the resources of the sidecars of a fleet, and records the program of each."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -52,11 +52,11 @@ class SidecarResources:
         self._shared: WeakKeyDictionary[PortPlan, tuple[XdsResource, ...]] = WeakKeyDictionary()
 
     def forget(self, node: str) -> None:
-        """Forget a sidecar that is gone, or that does not ask any more."""
+        """Forget a sidecar that is gone, or that is no longer served."""
         self._programs.pop(node, None)
 
     def stale(self, points: Collection[Point]) -> Iterator[str]:
-        """Yield the sidecars, of those that may decide otherwise now, that do."""
+        """Yield the sidecars at these points whose program has changed."""
         program = programs_of(self._fleet.authority).program
         for point in points:
             if isinstance(point, str) and point in self._fleet.sites:
@@ -65,8 +65,8 @@ class SidecarResources:
                     yield point
 
     def ports_of(self, site: ProxySite) -> Mapping[int, int]:
-        """Return the ports that a proxy answers at. In a pod these are all: those known or named by policies, and
-        `ANY_PORT` for the rest, which no policy tells apart.
+        """Return the ports at which a proxy answers. In a pod these are all ports: each known port, each port in a
+        policy, and `ANY_PORT` for the rest, which no policy distinguishes.
         """
         if not site.captured:
             return site.ports
@@ -78,7 +78,7 @@ class SidecarResources:
         self._programs[node] = programs_of(self._fleet.authority).program(node)
 
     def inbound(self, node: str) -> Iterator[XdsResource]:
-        """Yield what a sidecar gets for its ports, and note which of them are closed."""
+        """Yield the resources for the ports of a sidecar, and record which ports are closed."""
         fleet, authority, closures = self._fleet, self._fleet.authority, self._fleet.closures
         site = fleet.sites[node]
         trust = fleet.secrets_of(node, TRUST)
@@ -97,7 +97,7 @@ class SidecarResources:
                 closures.closed[node, port] = describe_inexpressible(node, plan, plan.refused)
 
     def _shared_resources(self, plan: PortPlan) -> tuple[XdsResource, ...]:
-        """Return the resources that decide: the same for all workloads with the same plan."""
+        """Return the resources that decide, shared by all workloads with the same plan."""
         resources = self._shared.get(plan)
         if resources is None:
             resources = self._shared[plan] = shared_resources(plan, self._fleet.tokens)
@@ -107,17 +107,17 @@ class SidecarResources:
 _NO_WAYPOINTS: Final[Mapping[str, WaypointSite]] = MappingProxyType({})
 
 OnClosure: TypeAlias = Callable[[Closure, bool], None]
-"""A function that gets a closure, and whether the port is closed now (or open again)."""
+"""A function that gets a closure, and whether the port is now closed (or open again)."""
 
 
 class Enforcement:
-    """Enforces policies at sites.
+    """The enforcement of policies at sites.
 
-    Callers without a certificate are identified by their address, where `by_address` is set, or else by their token.
-    `session_key` is the secret by which gateways bind sessions to callers; control planes that serve the same gateways
-    share it. With `on_demand`, the resources of a sidecar are computed from when it is first asked for (`serve`): in a
-    large cluster most proxies belong to other replicas. `on_closure` is called when a port is closed or opened again,
-    but not when the port or its proxy is gone.
+    `by_address`: callers without a certificate are identified by their address. `tokens`: they are identified by a
+    token. `session_key` is the secret by which gateways bind sessions to callers. Control planes of the same gateways
+    share it. `on_demand`: a sidecar gets resources only after the first request for them (`serve`), since in a large
+    cluster other replicas serve most proxies. `on_closure` is called when a port is closed or opened again, but not
+    when the port or its proxy is removed.
     """
 
     def __init__(
@@ -149,12 +149,12 @@ class Enforcement:
         self._ambient = AmbientResources(self.fleet)
         self.waypoints: Mapping[str, WaypointSite] = self.fleet.waypoints
         self._on_closure = on_closure
-        self._served: set[str] | None = set() if on_demand else None  # sidecars that were asked for; None: all are
-        self._stale: dict[str, None] = {}  # proxies that know identities of before, in order
-        self.changes: Counter[str] = Counter()  # how often what a proxy enforces changed, or may have
-        self.rule_changes: Counter[str] = Counter()  # how often that by which it decides requests itself changed
-        self._had_network_policies = False  # when proxies were looked at last
-        self._is_current = False  # whether the last change was published, and any
+        self._served: set[str] | None = set() if on_demand else None  # the sidecars that are served; None: all
+        self._stale: dict[str, None] = {}  # proxies with outdated known identities, in order
+        self.changes: Counter[str] = Counter()  # by proxy: changes, also possible ones, of what it enforces
+        self.rule_changes: Counter[str] = Counter()  # by proxy: changes of the rules that it evaluates itself
+        self._had_network_policies = False  # at the last update
+        self._is_current = False  # whether the last change was published; False before the first
 
     @property
     def authority(self) -> Authority:
@@ -163,7 +163,7 @@ class Enforcement:
 
     @property
     def plans(self) -> Plans:
-        """Return what is decided at each port."""
+        """Return the plans of all ports."""
         return self.fleet.plans
 
     @property
@@ -207,10 +207,10 @@ class Enforcement:
 
     @no_collection()
     def follow(self, sites: SiteChange, touched: Touched) -> frozenset[str]:
-        """Enforce what has become of the authority and the sites; return the proxies that were looked at again.
+        """Enforce the changed authority and sites; return the proxies whose resources were computed again.
 
-        At first, and after a change that failed half way, everything counts as touched. Only where there are other
-        identities than before, `renew` does the rest.
+        At first, and after a change that failed midway, everything counts as touched. If the known identities changed,
+        call `renew` afterwards.
         """
         fleet, world, change = self.fleet, self.authority.world, touched.change
         emptied = {site.proxy for key in sites.removed if (site := self.sites.get(key)) is not None}
@@ -252,18 +252,20 @@ class Enforcement:
         return nodes | outbound.keys()
 
     def _is_between_pods(self) -> bool:
-        """Return whether sidecars enforce network policies, or did: a caller's egress where its connections arrive."""
+        """Return whether sidecars enforce network policies, or did before this change: a caller's egress policies apply
+        at its destinations.
+        """
         had, self._had_network_policies = self._had_network_policies, programs_of(self.authority).has_network_policies
         return self.authority.world.is_local and (had or self._had_network_policies)
 
     def serve(self, node: str) -> None:
-        """Publish the resources of a sidecar, now and whenever they change. Without `on_demand`, all are."""
+        """Publish the resources of a sidecar, now and after each change. Without `on_demand`, all are published."""
         if self._served is not None and node not in self._served:
             self._served.add(node)
             self.publish([node])
 
     def release(self, nodes: Iterable[str]) -> None:
-        """Note that sidecars are gone: another of that name has to be asked for again."""
+        """Forget sidecars that are gone. Another sidecar of the same name must be requested again."""
         gone = self._served.intersection(nodes) if self._served is not None else frozenset[str]()
         for node in sorted(gone):
             self._sidecars.forget(node)
@@ -282,10 +284,10 @@ class Enforcement:
         return {node: self.sites[node] for node in sorted(self._served) if node in self.sites}
 
     def renew(self, most: int | None = None) -> bool:
-        """Compute the resources again of proxies that know identities of before, of so many; return whether more do.
+        """Compute the resources of at most `most` proxies with outdated identities again; return whether more remain.
 
-        Until then such a proxy decides as it should about callers with a new identity, as about any caller that is not
-        known by name; but it cannot yet end the connections of one of them alone.
+        Until then such a proxy decides about a new identity as about any caller without a name, which is correct. But
+        it cannot close the connections of that identity alone.
         """
         self.publish(list(self._stale)[:most])
         self._stale = dict.fromkeys(list(self._stale)[most:] if most is not None else ())
@@ -305,7 +307,7 @@ class Enforcement:
             frozenset({*self.sites, *self.gateways, *self.waypoints} - {*sites, *gateways, *waypoints}),
         )
 
-    # What proxies make of it
+    # Rejections and acknowledgements
 
     def reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
         """Close the ports of a resource that a proxy has rejected."""
@@ -319,9 +321,9 @@ class Enforcement:
         return any(self.fleet.closures.has_closed_ports(unit) for unit in units_of(node, self.fleet))
 
     def accept(self, node: str, status: ProxyStatus | None) -> bool:
-        """Open the ports that were closed and of which the proxy has everything; return whether that changed anything.
+        """Open the closed ports whose resources the proxy has all accepted; return whether this changed anything.
 
-        If it did, the status is another.
+        After a change, call it again with the new status.
         """
         closures, resources = self.fleet.closures, status.resources if status is not None else ()
         states = {(resource.type_url, resource.name): resource.state for resource in resources}
@@ -335,7 +337,7 @@ class Enforcement:
     # Certificates
 
     def identity_of(self, node: str) -> str | None:
-        """Return the identity of a proxy; None where it has none, or is gone."""
+        """Return the identity of a proxy, or None if it has none or is gone."""
         settings = self.authority.settings
         if node in self.gateways:
             return gateway_identity(self.gateways[node].gateway, settings)
@@ -367,7 +369,7 @@ class Enforcement:
     def _put_secret(self, node: str, secret: XdsResource) -> None:
         self.fleet.secrets.setdefault(node, {})[secret.name] = secret
         if not self.serves(node):
-            return  # a proxy that is sent its secrets and nothing else would drop all the rest
+            return  # with only its secrets, a proxy would drop all other resources
         self.store.update(node, put=[secret])
         if self.has_closed(node):
             self.publish([node])  # it may have been this that its ports were closed for
@@ -375,12 +377,12 @@ class Enforcement:
     # Open requests
 
     def end_requests(self, node: str, port: int, caller: CallerCell) -> None:
-        """Close the connections on which a caller makes requests at a port, and nobody else's."""
+        """Close the connections with requests of a caller at a port. The connections of other callers stay open."""
         self.fleet.ended.setdefault((node, port), Counter())[str(caller)] += 1
         for proxy in self._proxies_of(node):
             self.store.put(proxy, self._build(proxy))
 
-    # What is published
+    # Publishing
 
     @no_collection()
     def publish(self, nodes: Iterable[str]) -> None:
@@ -388,7 +390,7 @@ class Enforcement:
         for node in nodes:
             if node not in self.nodes or not self.serves(node):
                 continue
-            # What a gateway leaves to the authorizer is decided otherwise now, also where its resources are the same.
+            # The decisions of the authorizer for a gateway may have changed even if the resources are the same.
             change = self.store.put(node, self._build(node))
             if change or node in self.gateways:
                 self.changes[node] += 1

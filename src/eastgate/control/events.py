@@ -1,4 +1,4 @@
-"""The events of a mesh, for those who watch it: a live view, a log, a test."""
+"""The events of a mesh, for a live view, a log or a test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eastgate.control.authorizer.log import task_failures
 from eastgate.control.capturing import PortMode
 from eastgate.control.closures import Closure
 
-# Counts decisions and closed ports for Prometheus, beside the metrics of the control plane.
+# Counts decisions and closed ports for Prometheus, in addition to the metrics of the control plane.
 
 
 class MeshMetrics:
@@ -27,7 +27,7 @@ class MeshMetrics:
         self._registry = registry
         self._decisions = Counter(
             "eastgate_decisions",
-            "Decisions of the proxies, by the rule that decided; without one, `policy` says of how many none did.",
+            "Decisions of the proxies, by the deciding rule; without one, `policy` has the reason, such as none-of-3.",
             ["workload", "port", "level", "verdict", "policy", "rule"],
             registry=registry,
         )
@@ -44,17 +44,17 @@ class MeshMetrics:
             registry=registry,
         )
         self.broken_saves = Counter(
-            "eastgate_broken_saves", "Changes that were not enforced, because they have errors.", registry=registry
+            "eastgate_broken_saves", "Changes with errors, which were not enforced.", registry=registry
         )
         self.task_failures = task_failures(registry)
         self.enforced = Histogram(
             "eastgate_enforced_seconds",
-            "From a saved change until every proxy enforces it.",
+            "Time from a saved change until every proxy enforces it.",
             buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
             registry=registry,
         )
         self._closed_ports = Gauge(
-            "eastgate_closed_ports", "Ports that are closed because something there is not enforced.", registry=registry
+            "eastgate_closed_ports", "Ports that are closed because a policy there is not enforced.", registry=registry
         )
         self._not_enforced = Gauge(
             "eastgate_not_enforced",
@@ -79,7 +79,7 @@ class MeshMetrics:
                     self._audit_denied.labels(*at, observation.level, policy).inc()
 
     def not_enforced(self, closures: Collection[Closure]) -> None:
-        """Set which ports are closed now, and because of which policies."""
+        """Set the closed ports, each with the policies at fault."""
         self._closed_ports.set(len(closures))
         self._not_enforced.clear()
         for closure in closures:
@@ -93,7 +93,7 @@ class MeshMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Every proxy has acknowledged what it was sent. Closed ports are reported before, by NotEnforced."""
+    """Every proxy has acknowledged its resources. Closed ports are reported before, by NotEnforced."""
 
     workloads: int
     policies: int
@@ -103,7 +103,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A proxy has decided. `why` finds the decision by its `number`."""
+    """A decision of a proxy. `why` finds it by its `number`."""
 
     observation: Observation
     number: int = 0
@@ -111,9 +111,9 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Enforced:
-    """A change is in force everywhere. `touched` are the workloads whose proxies got something new.
+    """A change is in force everywhere. `touched` are the workloads whose proxies got new resources.
 
-    `modes` are the workloads whose mode changed, as (before, now); the former is None where the workload is new.
+    `modes` are the workloads whose mode changed, as (before, now); before is None for a new workload.
     """
 
     milliseconds: float
@@ -124,7 +124,7 @@ class Enforced:
 
 @dataclass(frozen=True, slots=True)
 class PartlyEnforced:
-    """A change is in force in part: ports in `closed` cannot enforce what they should, and refuse everybody.
+    """A change is partly in force: the ports in `closed` cannot enforce their policies, and refuse every request.
 
     `missing` names the resources that a proxy has not accepted.
     """
@@ -139,7 +139,7 @@ class PartlyEnforced:
 
 @dataclass(frozen=True, slots=True)
 class BrokenChange:
-    """A change has errors, so that what was in force stays."""
+    """A change has errors, and the previous policies stay in force."""
 
     diagnostics: tuple[Diagnostic, ...]
 
@@ -156,7 +156,7 @@ class NotEnforced:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A note for people; `trouble` where somebody should do something about it."""
+    """A note for users; `trouble`: a problem that the user should solve."""
 
     message: str
     trouble: bool = False

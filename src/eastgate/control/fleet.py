@@ -1,4 +1,4 @@
-"""The proxies of a control plane: where they stand, what each has of its own, and what all of them need."""
+"""The proxies of a control plane: their sites, their own resources, and the state that they share."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SiteChange:
 
 
 def everything(world: World) -> Touched:
-    """Return what a world touches that was not looked at before."""
+    """Return a world that was not read before, as a change that touches everything."""
     workloads = frozenset(world.workloads)
     change = Change(added=workloads, objects=frozenset(world.objects), services=frozenset(world.services))
     return Touched(workloads, change)
@@ -81,7 +81,7 @@ class Fleet:
         self.decide_by(authority)
 
     def decide_by(self, authority: Authority) -> None:
-        """Plan by this authority from now on, with every plan made anew."""
+        """Plan by this authority from now on. All plans are made again."""
         self.authority = authority
         self.plans = Plans(authority, self.sites, self.gateways)
 
@@ -106,11 +106,11 @@ class Fleet:
         return points
 
     def secrets_of(self, node: str, *keys: ResourceKey) -> list[XdsResource]:
-        """Return these secrets of a proxy, as far as it has them."""
+        """Return those of these secrets that a proxy has."""
         return [secret for secret in self.secrets.get(node, {}).values() if secret.key in keys]
 
     def inbound(self, node: str, site: ProxySite | GatewaySite, port: int, bound: int, **more: Any) -> InboundPort:
-        """Return the inbound port of a proxy; `more` is what only sidecars or only gateways have."""
+        """Return the inbound port of a proxy; `more` are the options of sidecars or of gateways only."""
         settings = self.authority.settings
         return InboundPort(
             node,
@@ -126,7 +126,7 @@ class Fleet:
         )
 
     def _addresses(self, node: str) -> Iterator[tuple[str, str]]:
-        """Yield address and identity of every other workload."""
+        """Yield the address and identity of every other workload."""
         world = self.authority.world
         for key, site in sorted(self.sites.items()):
             identity = identity_of(world.workloads[key], self.authority.settings) if key != node else None

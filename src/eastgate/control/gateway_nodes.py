@@ -1,4 +1,4 @@
-"""The proxies that are Gateways: their names, and the ports that each can open."""
+"""The proxies of Gateways: their names, and the ports that each can open."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _PREFIX = f"{ends.Gateway.kind}:"
 
 
 def gateway_node(namespace: str, name: str) -> str:
-    """Return the name of a gateway among the proxies: as questions name it."""
+    """Return the name of a gateway's proxy, which is its name in questions."""
     return f"{_PREFIX}{namespace}/{name}"
 
 
 def gateway_of(node: str, world: World) -> Gateway | None:
-    """Return the gateway that a proxy is; None where it is that of a workload."""
+    """Return the gateway of a proxy, or None for the proxy of a workload."""
     return world.gateways.get(node.removeprefix(_PREFIX)) if node.startswith(_PREFIX) else None
 
 

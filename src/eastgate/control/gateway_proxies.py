@@ -1,4 +1,4 @@
-"""The resources of gateways: what decides at their ports, and the way to what is behind them."""
+"""The resources of gateways: the decisions at their ports, and the paths to their backends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from eastgate.settings import McpDenials
 
 
 def resources_of_gateway(fleet: Fleet, node: str) -> Iterator[XdsResource]:
-    """Yield what the proxies of a gateway get, and note which of its ports, routes and backends are closed."""
+    """Yield the resources of a gateway, and record which of its ports, routes and backends are closed."""
     site, authority, closures = fleet.gateways[node], fleet.authority, fleet.closures
     world, settings = authority.world, authority.settings
     trust = fleet.secrets_of(node, TRUST, (SECRET, OPTIONAL_TRUST))

@@ -1,4 +1,4 @@
-"""Gateways of the local mesh: where each runs, what it decides at each port, and the servers behind it."""
+"""The sites of gateways, the plans of their ports, and the servers behind them."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ def handshakes_of(
     *,
     whole: bool = False,
 ) -> Iterator[Handshake]:
-    """Yield what becomes of each name in a handshake; nothing for a port without TLS.
+    """Yield the handling of each server name in a handshake; nothing for a port without TLS.
 
-    `whole`: what the world does not have is not there. Manifests often leave Secrets out, a cluster does not.
+    `whole`: an object that the world does not have does not exist. Manifests often leave Secrets out; a cluster does
+    not.
     """
     if not group.tls:
         return
@@ -61,7 +62,7 @@ def handshakes_of(
 
 
 def _terminated(gateway: Gateway, listener: Listener, world: World, port: int, *, whole: bool) -> Handshake:
-    """Return a handshake that ends here. Unless the world is whole, a Secret that is missing counts as a good one."""
+    """Return a handshake that the gateway terminates. A missing Secret counts as valid, unless the world is whole."""
     hostname = comparable(listener.hostname)
     if why_closed(gateway, listener, world, whole=whole) is not None:
         return Handshake(hostname, closed=True)
@@ -72,22 +73,22 @@ def _terminated(gateway: Gateway, listener: Listener, world: World, port: int, *
 
 
 def why_closed(gateway: Gateway, listener: Listener, world: World, *, whole: bool = False) -> str | None:
-    """Return why a listener that ends TLS takes no connection; None where it does."""
+    """Return why a listener that terminates TLS accepts no connection, or None if it does."""
     if listener.tls is None:
-        return "it says nothing of TLS"
+        return "it has no TLS settings"
     if not is_http(listener):
-        return "only TLS of HTTP can end here"
+        return "only TLS of HTTP can be terminated here"
     for named in listener_certificates(world, gateway, listener):
         if named.problem is not None and (whole or named.problem is not CertificateProblem.NOT_DECLARED):
             return f"the certificate {named.reference.namespace}/{named.reference.name} cannot be used: {named.problem}"
     for ca in client_authorities(world, gateway, listener):
         if ca.problem is not None:
-            return f"the authority of clients {ca.reference.namespace}/{ca.reference.name} cannot be used: {ca.problem}"
+            return f"the client CA {ca.reference.namespace}/{ca.reference.name} cannot be used: {ca.problem}"
     return None
 
 
 def secrets_of(gateway: Gateway, group: ListenerGroup, world: World) -> Iterable[XdsResource]:
-    """Return the secrets that the handshakes of a port name, each once: listeners may share one."""
+    """Return the secrets that the handshakes of a port use, each once: listeners may share a secret."""
     found: dict[str, XdsResource] = {}
     for listener in group.listeners:
         for named in listener_certificates(world, gateway, listener):
@@ -102,21 +103,21 @@ def secrets_of(gateway: Gateway, group: ListenerGroup, world: World) -> Iterable
 
 
 def _secret_name(kind: str, port: int, ref: TlsReference) -> str:
-    """Name a secret of a port. Other ports have copies of their own: what a proxy rejects closes its port."""
+    """Return the name of a secret for one port. Each port has its own copy: a rejected secret closes its port."""
     return f"{kind}/{port}/{ref.namespace}/{ref.name}"
 
 
 def _authority_name(port: int, authority: ClientAuthority) -> str:
-    """Name a CA of clients after what is in it: with another, connections of before are closed."""
+    """Return the name of a client CA, which depends on its content: a changed CA closes the old connections."""
     roots = blake2b(authority.roots, digest_size=6).hexdigest()
     return f"{_secret_name('clients', port, authority.reference)}/{roots}"
 
 
 @dataclass(frozen=True, slots=True)
 class GatewaySite:
-    """The proxy that is a Gateway, or all of them if it has several.
+    """The proxies of a Gateway: one or several.
 
-    `ports` maps each port of its listeners to the one that could be bound for it. `in_pod`: see `ProxySite`.
+    `ports` maps each port of its listeners to the port that is bound for it. `in_pod`: see `ProxySite`.
     """
 
     gateway: GatewayNamed
@@ -126,17 +127,17 @@ class GatewaySite:
 
     @property
     def source(self) -> str | None:
-        """Return the address that it calls from; None: any that it has."""
+        """Return the source address of its calls; None: any of its addresses."""
         return None if self.in_pod else self.address
 
     @property
     def key(self) -> str:
-        """Return its name among the world's gateways."""
+        """Return its key among the gateways of the world."""
         return f"{self.gateway.namespace}/{self.gateway.name}"
 
     @property
     def node(self) -> str:
-        """Return its name among the proxies."""
+        """Return the name of its proxies."""
         return gateway_node(self.gateway.namespace, self.gateway.name)
 
 
@@ -152,7 +153,7 @@ def plan_gateway(
     identities: frozenset[str],
     programs: dict[Point, Program] | None = None,
 ) -> GatewayPlan:
-    """Plan a port of a gateway; note in `programs` what was decided by."""
+    """Return the plan of a gateway's port, and put the programs that it depends on into `programs`."""
     noted = {} if programs is None else programs
 
     def layers_at(point: Point) -> Sequence[Layer]:
@@ -180,7 +181,7 @@ def services_behind(plan: GatewayPlan, world: World) -> Iterator[str]:
 
 
 def legs_of(plan: GatewayPlan, world: World, sites: Mapping[str, ProxySite], settings: Settings) -> Iterator[Leg]:
-    """Yield the last leg to each destination. One that leads to no server has none."""
+    """Yield the leg from the gateway to each destination, also if no server is behind it."""
     for destination in plan.every_destination:
         yield Leg(destination, _servers(destination, world, sites, settings), http2=destination.speaks_grpc)
 

@@ -1,9 +1,9 @@
-"""Network policies at the sidecars of a local mesh: what they decide for each caller and source address at a port.
+"""Network policies at the sidecars of a local mesh: their decision for each caller and source address at a port.
 
-The network of a cluster applies these policies. One machine has no such network, so the sidecar of the destination
+The network of a cluster enforces these policies. One machine has no such network, so the sidecar of the destination
 enforces them, for both ends of a connection: its own ingress and the egress of the caller. A sidecar knows the account
-of a caller by its certificate, and the pod of that account by its source address. The engine decides every connection
-that these two tell apart, so that sidecars and `check` cannot differ.
+of a caller from its certificate, and the pod of that account from its source address. The engine decides every
+connection that these two distinguish, so that sidecars and `check` cannot differ.
 """
 
 from __future__ import annotations
@@ -46,16 +46,15 @@ from eastgate.ir.symbolic.callers import (
 from eastgate.ir.symbolic.names import MeshNames
 from eastgate.ir.symbolic.trees import choice
 
-_MACHINE = IPv4Network("127.0.0.0/8")  # callers of a local mesh are all on this machine
+_MACHINE = IPv4Network("127.0.0.0/8")  # all callers of a local mesh are on this machine
 _UNDECIDED = ProxyVerdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
-_ANYBODY = ends.ANONYMOUS
-_NO_ACCOUNT = ends.SpiffeId(
-    "spiffe://other.invalid/caller"
-)  # anybody with a certificate that names no account of the mesh
+_ANONYMOUS = ends.ANONYMOUS
+# A caller whose certificate names no account of the mesh.
+_NO_ACCOUNT = ends.SpiffeId("spiffe://other.invalid/caller")
 
 
 class NetworkDecisions:
-    """The decisions of network policies at all ports of a mesh, for one state of its authority and sites."""
+    """The decisions of network policies at all ports of a mesh, for one state of authority and sites."""
 
     def __init__(
         self, authority: Authority, sites: Mapping[str, ProxySite], gateways: Mapping[str, GatewaySite]
@@ -85,7 +84,7 @@ class NetworkDecisions:
             policy for policy in programs_of(authority).policies if policy.ref in programs_of(authority).network_refs
         )
         audited_refs = [policy.ref for policy in audited if policy.audit]
-        self.untold = _untold(audited_refs[0]) if audited_refs else None
+        self.untold = _would_be_unknown(audited_refs[0]) if audited_refs else None
         self._ports = tuple(self._port_atoms())
         self._plans: dict[tuple[str, int, tuple[Layer, ...]], PortPlan] = {}
         self._tables: dict[tuple[object, ...], NetworkTable] = {}
@@ -100,36 +99,36 @@ class NetworkDecisions:
         return plan
 
     def _table(self, workload: str, port: int) -> NetworkTable:
-        """Return the decisions at a port: the same for all ports of a workload that no rule tells apart."""
+        """Return the decisions at a port. Ports of a workload that no rule distinguishes share them."""
         declared = self.authority.world.workloads[workload].ports
         names = [each.name for each in declared if (each.number, each.protocol) == (port, "TCP") and each.name]
         values: Mapping[Attribute, Sequence[str | int]] = {PORT: [port], PORT_NAME: names}
-        told_apart = (any(map(atom.matcher.contains, values[atom.attribute])) for atom in self._ports)
-        key = (workload, *told_apart)
+        distinguished = (any(map(atom.matcher.contains, values[atom.attribute])) for atom in self._ports)
+        key = (workload, *distinguished)
         if key not in self._tables:
             self._tables[key] = NetworkTable(self, workload, port)
         return self._tables[key]
 
     def _port_atoms(self) -> Iterator[Is]:
-        """Yield what rules ask about ports."""
+        """Yield the atoms of rules that are about ports."""
         for atom in self._atoms():
             if isinstance(atom, Is) and atom.attribute in (PORT, PORT_NAME):
                 yield atom
 
     def _atoms(self) -> Iterator[Is | Computed]:
-        """Yield what the rules of network policies look at, in both directions."""
+        """Yield the atoms of all network policies, in both directions."""
         engine = programs_of(self.authority)
         ends = ((policy, direction) for policy in engine.network_policies for direction in Direction)
         return (atom for end in ends for layer in engine.layers_of(*end) for atom in layer.atoms(observed=True))
 
     def unused(self, *, namespace: str | None = None) -> ends.ServiceAccount:
-        """Return an account that no manifest declares, in a namespace or in one that no policy names."""
+        """Return an account that no manifest declares, in this namespace or in one that no policy names."""
         home = namespace or _unused_name(self.namespaces)
         used = {account[1] for identity in self.identities if (account := self.names.account(identity)) is not None}
         return ends.ServiceAccount(home, _unused_name(used))
 
     def _selected_namespaces(self) -> Iterator[str]:
-        """Yield the names of namespaces that policies are in, or name as subjects or in rules, declared or not."""
+        """Yield the namespaces of policies, and those that their subjects or rules name, declared or not."""
         policies = programs_of(self.authority).network_policies
         yield from (policy.ref.namespace for policy in policies if policy.ref.namespace is not None)
         targets = (target for policy in policies for target in policy.targets)
@@ -141,7 +140,7 @@ class NetworkDecisions:
             yield from (value for term in selector.expressions if term.key == NAME_LABEL for value in term.values)
 
     def _own_networks(self) -> Iterator[IPv4Network]:
-        """Yield the addresses on this machine that manifests give to pods and nodes: a rule may mean one of them."""
+        """Yield the addresses on this machine that manifests give to pods and nodes: rules may name them."""
         world = self.authority.world
         for workload in world.workloads.values():
             yield from _on_machine((*workload.ips, *((workload.host_ip,) if workload.host_ip else ())))
@@ -152,7 +151,7 @@ class NetworkDecisions:
 class NetworkTable:
     """The decisions of network policies at one port, for each cell of callers.
 
-    `in_force`: what they would be with all audited policies in force.
+    `in_force`: the decisions as if all audited policies were in force.
     """
 
     def __init__(self, decisions: NetworkDecisions, workload: str, port: int, *, in_force: bool = False) -> None:
@@ -173,18 +172,18 @@ class NetworkTable:
         self.policies = decisions.policies
 
     def decision(self, caller: CallerCell) -> Node:
-        """Return the verdict for callers of a cell, by their source address."""
+        """Return the verdict for the callers of a cell, by their source address."""
         if self._is_account(caller):
             known, decide = caller, self._of_account
         else:
             known = caller if isinstance(caller, AnonymousCell) else OtherIdentities()
-            decide = self._of_strangers
+            decide = self._of_unknown_callers
         if known not in self._decided:
             self._decided[known] = decide(known)
         return self._decided[known]
 
     def would(self, caller: CallerCell) -> Node:
-        """Return the verdict for callers of a cell with all audited policies in force."""
+        """Return the verdict for the callers of a cell as if all audited policies were in force."""
         return self.decision(caller) if self._would is None else self._would.decision(caller)
 
     def _is_account(self, caller: CallerCell) -> bool:
@@ -193,7 +192,7 @@ class NetworkTable:
         return isinstance(caller, AccountsIn | OtherAccounts) and caller.domain == self._all.names.trust_domain
 
     def _of_account(self, caller: CallerCell) -> Node:
-        """Decide for an account: each of its pods by its address, and by all of them where no address tells."""
+        """Decide for an account: for each pod by its address, and else for all of its pods."""
         if isinstance(caller, AccountsIn):
             return self._decide(self._all.unused(namespace=caller.namespace))
         if not isinstance(caller, IdentityCell):
@@ -205,32 +204,37 @@ class NetworkTable:
         tests += [(_at(address), self._decide_for_gateway(of_gateway)) for address, of_gateway in gateways]
         return choice(tests, _all_of(pods.values()) if pods else self._decide(ends.SpiffeId(identity)))
 
-    def _of_strangers(self, caller: CallerCell) -> Node:
-        """Decide for callers without an account: by their address alone, which proves no pod."""
-        stranger = _ANYBODY if isinstance(caller, AnonymousCell) else _NO_ACCOUNT
+    def _of_unknown_callers(self, caller: CallerCell) -> Node:
+        """Decide for callers without an account by their address alone, which proves no pod."""
+        caller_without_account = _ANONYMOUS if isinstance(caller, AnonymousCell) else _NO_ACCOUNT
         *parts, everything = self._networks()
         outside = {network: verdict for network in parts for verdict in self._decide_within(network, parts)}
         otherwise = next(self._decide_within(everything, parts), self._undecided)
         tests: list[tuple[Predicate, Node]] = [
-            (_at(address), self._of_stranger_at(address, stranger, outside, otherwise))
+            (_at(address), self._of_unknown_caller_at(address, caller_without_account, outside, otherwise))
             for address in sorted(self._all.addresses, key=IPv4Address)
         ]
         tests += [(Is(ADDRESS, InNetwork((network,))), verdict) for network, verdict in outside.items()]
         return choice(tests, otherwise)
 
-    def _of_stranger_at(
-        self, address: str, stranger: ends.Source, outside: Mapping[IPv4Network, ProxyVerdict], otherwise: ProxyVerdict
+    def _of_unknown_caller_at(
+        self,
+        address: str,
+        caller_without_account: ends.Source,
+        outside: Mapping[IPv4Network, ProxyVerdict],
+        otherwise: ProxyVerdict,
     ) -> ProxyVerdict:
-        """Decide for a caller without an account at the address of a pod: it may be that pod, or anybody else.
+        """Decide for a caller without an account at the address of a pod: the caller may be that pod or any other
+        caller.
 
-        Where addresses prove pods, a caller without a certificate is that pod. A certificate proves something else.
+        If addresses prove pods, a caller without a certificate is that pod. A caller with another certificate is not.
         """
         identity = self._all.addresses[address]
         within = [network for network in self._networks() if IPv4Address(address) in network]
         if self._all.names.account(identity) is None or (within[0] not in outside and within[0] != within[-1]):
-            return self._decide(stranger, address)
+            return self._decide(caller_without_account, address)
         pod = self._of_pod(identity, address)
-        if self._all.authority.world.addresses_prove and stranger == _ANYBODY:
+        if self._all.authority.world.addresses_prove and caller_without_account == _ANONYMOUS:
             return pod
         return _all_of((pod, outside.get(within[0], otherwise)))
 
@@ -241,7 +245,7 @@ class NetworkTable:
         return self._pods[address]
 
     def _networks(self) -> list[IPv4Network]:
-        """Return the networks of this machine that rules tell apart, the narrowest first; the last is all of it."""
+        """Return the networks of this machine that rules distinguish, the narrowest first. The last is all of it."""
         if self._apart is not None:
             return self._apart
         found = {_MACHINE, *self._all.own_networks}
@@ -253,7 +257,7 @@ class NetworkTable:
         return self._apart
 
     def _decide_within(self, network: IPv4Network, parts: list[IPv4Network]) -> Iterator[ProxyVerdict]:
-        """Yield the verdict for addresses of a network that are in none of its parts and no pod's; none without any."""
+        """Yield the verdict for addresses of a network outside its parts that no pod has; nothing if there are none."""
         inner = [part for part in parts if part != network and part.subnet_of(network)]
         starts = [network[0], *(part[-1] + 1 for part in inner if part[-1] != network[-1])]
         for start in starts:
@@ -261,11 +265,11 @@ class NetworkTable:
             while address in network and str(address) in self._all.addresses:
                 address += 1
             if address in network and not any(address in part for part in inner):
-                yield self._decide(_ANYBODY, str(address))
+                yield self._decide(_ANONYMOUS, str(address))
                 return
 
     def _decide_for_gateway(self, pods: tuple[Workload, ...]) -> ProxyVerdict:
-        """Decide for a gateway, as its pods; what no manifest tells of them is not asked, as in offline answers."""
+        """Decide for a gateway as for its pods. Without pods in manifests, it is allowed, as in offline answers."""
         verdicts = [self._decide(ends.Pod(pod.namespace, pod.name)) for pod in pods]
         return _all_of(verdicts) if verdicts else _name(ConnectionVerdict(UNOPPOSED))
 
@@ -278,7 +282,7 @@ class NetworkTable:
 
     @property
     def _undecided(self) -> ProxyVerdict:
-        """Return the verdict where nobody can tell: closed. What would be decided closes nothing."""
+        """Return the verdict for an undecidable connection: closed, or a note in the log for a would-be decision."""
         return self.untold if self._in_force and self.untold is not None else _UNDECIDED
 
 
@@ -297,13 +301,13 @@ def _name(verdict: ConnectionVerdict) -> ProxyVerdict:
 
 
 def _all_of(verdicts: Iterable[ProxyVerdict]) -> ProxyVerdict:
-    """Return the first verdict that denies, else the first that is unknown, or the first of all where ALL allow."""
+    """Return the first verdict that denies, else the first unknown one, or else the first: ALL must allow."""
     every = list(verdicts)
     denied = (verdict for verdict in every if not verdict.allowed)
     return next(denied, next((verdict for verdict in every if verdict.is_final), every[0]))
 
 
-def _untold(policy: PolicyRef) -> ProxyVerdict:
+def _would_be_unknown(policy: PolicyRef) -> ProxyVerdict:
     return ProxyVerdict(True, 200, name_of(Origin(policy, 0), 0), would=WOULD_ASK)
 
 

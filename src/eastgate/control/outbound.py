@@ -1,7 +1,7 @@
-"""The outbound resources of proxies: how their applications reach Services.
+"""The outbound resources of proxies: the paths from their applications to Services.
 
-Callers that differ in nothing but their names share these resources: in a cluster all pods of a namespace do. When pods
-come and go, only the Services are looked at again that they stand behind.
+Callers that differ only in their names share these resources. In a cluster, all pods of a namespace share them. When
+pods come and go, only their Services are updated.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ class OutboundChange:
 
 @dataclass(frozen=True, slots=True)
 class _CallerClass:
-    """What the outbound resources of a proxy depend on, beside the world."""
+    """The properties of a caller on which its outbound resources depend."""
 
     namespace: str
     out: Outbound
 
 
 @dataclass(slots=True)
-class _Reached:
-    """The Services as the callers of a class reach them, and the resources for that."""
+class _ReachableServices:
+    """The paths to Services for a class of callers, and their resources."""
 
     upstreams: dict[str, tuple[Upstream, ...]]  # by Service
     resources: dict[ResourceKey, XdsResource]
 
 
 class OutboundResources:
-    """The outbound resources of all sidecars of a fleet, which no policy changes.
+    """The outbound resources of all sidecars of a fleet. They do not depend on policies.
 
-    Those in pods that redirect all connections share them by the versions of IP of their addresses.
+    Sidecars in pods that redirect all connections share them, if their pods have addresses of the same IP versions.
     """
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._reached: dict[_CallerClass, _Reached] = {}
+        self._reached: dict[_CallerClass, _ReachableServices] = {}
         self._captured: dict[frozenset[bool], dict[ResourceKey, XdsResource]] = {}
 
     def clear(self) -> None:
-        """Forget everything, because anything may have changed."""
+        """Forget all resources, because anything may have changed."""
         self._reached.clear()
         self._captured.clear()
 
@@ -71,16 +71,16 @@ class OutboundResources:
         caller = self._class_of(site)
         reached = self._reached.get(caller)
         if reached is None:
-            reached = self._reached[caller] = _Reached({}, {})
+            reached = self._reached[caller] = _ReachableServices({}, {})
             self._renew(caller, reached, sorted(self._fleet.authority.world.services))
         return reached.resources.values()
 
     def follow(
         self, services: Collection[str], served: Mapping[str, ProxySite], *, captured: bool
     ) -> dict[str, OutboundChange]:
-        """Look at some Services again; return what that changes for each proxy that it changes something for.
+        """Update the resources of some Services; return the change for each affected proxy.
 
-        With `captured`, look again at what leaves the pods that are `served`.
+        With `captured`, also update the outbound resources of the `served` pods.
         """
         bound = {
             node: self._class_of(site)
@@ -97,7 +97,7 @@ class OutboundResources:
         out = Outbound("127.0.0.1", None) if site.in_pod else Outbound(site.address, site.address)
         return _CallerClass(self._fleet.authority.world.workloads[site.workload].namespace, out)
 
-    def _renew(self, caller: _CallerClass, reached: _Reached, services: Iterable[str]) -> OutboundChange:
+    def _renew(self, caller: _CallerClass, reached: _ReachableServices, services: Iterable[str]) -> OutboundChange:
         authority, sites = self._fleet.authority, self._fleet.sites
         before: list[Upstream] = []
         after: list[Upstream] = []
@@ -109,7 +109,7 @@ class OutboundResources:
                 if of_service := tuple(found):
                     reached.upstreams[key] = of_service
                 after += of_service
-        if reached.resources and _names(before) == _names(after):  # the same hosts lead to the same clusters
+        if reached.resources and _names(before) == _names(after):  # the same hosts still lead to the same clusters
             renewed = {
                 resource.key: resource
                 for old, new in zip(before, after, strict=True)
@@ -124,7 +124,7 @@ class OutboundResources:
         reached.resources = resources
         return change
 
-    # What leaves pods
+    # Connections from pods
 
     def _of_captured(self, site: ProxySite) -> Mapping[ResourceKey, XdsResource]:
         families = _families(site)
@@ -154,7 +154,7 @@ class OutboundResources:
 
 
 def _families(site: ProxySite) -> frozenset[bool]:
-    """Return the versions of IP that the addresses of a pod are of: whether each is IPv6."""
+    """Return the IP versions of a pod's addresses: True for IPv6."""
     return frozenset(":" in address for address in site.addresses)
 
 
@@ -163,7 +163,7 @@ def _names(upstreams: Iterable[Upstream]) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _difference(before: Mapping[ResourceKey, XdsResource], after: Mapping[ResourceKey, XdsResource]) -> OutboundChange:
-    """Return what is new, different or gone."""
+    """Return the new, different and removed resources."""
     changed = tuple(resource for key, resource in after.items() if _version(before, key) != resource.version)
     return OutboundChange(changed, tuple(sorted(before.keys() - after.keys())))
 

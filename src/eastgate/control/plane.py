@@ -1,6 +1,6 @@
-"""What every control plane does, here and in a cluster: it follows an authority that changes, and serves proxies.
+"""The part that local and in-cluster control planes share: it follows a changing authority, and serves proxies.
 
-Whoever changes the authority holds `lock`, and calls `follow` afterwards, both in the thread of the event loop.
+To change the authority, hold `lock` and call `follow` afterwards, both in the thread of the event loop.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from eastgate.ir.spiffe import trust_domain_of
 from eastgate.ir.symbolic.names import MeshNames
 from eastgate.settings import Settings
 
-# Holds the certificates of a mesh: SVIDs of its workloads, and of callers of other trust domains.
+# Holds the certificates of a mesh: SVIDs of its workloads, and of callers from other trust domains.
 
 
 class Certificates:
-    """The CA of the mesh, and stand-in CAs for other trust domains, so that calls from there can be tried.
+    """The CA of the mesh, and stand-in CAs for other trust domains, for test calls from these.
 
-    Only a mesh with an embedded CA has stand-ins: nothing here can sign for SPIRE's federated domains.
+    Only a mesh with an embedded CA has stand-ins: Eastgate cannot sign for the federated domains of SPIRE.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class Certificates:
 
     @property
     def bundles(self) -> TrustBundles:
-        """Return the trust bundles that peers are verified with."""
+        """Return the trust bundles for the verification of peers."""
         return self.source.bundles
 
     def federate(self, domains: Iterable[str]) -> list[str]:
-        """Create stand-in CAs for these trust domains and trust them; return those that are new."""
+        """Create stand-in CAs for these trust domains and trust them; return the new domains."""
         if not isinstance(self.source, EmbeddedCa):
             return []
         new = sorted({domain for domain in domains if domain not in self.bundles.trust_domains})
@@ -88,9 +88,7 @@ class Certificates:
         await self._rotation.release(identity)
 
     async def context(self, identity: str) -> ssl.SSLContext:
-        """Return a TLS client context for an identity. Untrusted domains get a throwaway CA, so that rejection can be
-        tested.
-        """
+        """Return a TLS client context for an identity. An untrusted domain gets a temporary CA, to test rejection."""
         domain = trust_domain_of(identity)
         if domain == self.bundles.own:
             svid = await self.source.svid(identity, self._names(identity))
@@ -99,13 +97,13 @@ class Certificates:
         return client_context(svid, self.bundles, self.bundles.own)
 
     def _names(self, identity: str) -> tuple[str, ...]:
-        """Return the DNS names of an identity's SVID: its Linkerd name. SPIRE decides itself what to put there."""
+        """Return the DNS names of an identity's SVID: its Linkerd name. SPIRE chooses the names itself."""
         name = self._naming.mesh_name(identity)
         return () if name == identity or not isinstance(self.source, EmbeddedCa) else (name,)
 
 
 class ProxyPlane:
-    """Enforcement, the server that hands it to proxies, their certificates, and the authorizer of gateways.
+    """The enforcement, the server that sends it to proxies, their certificates, and the authorizer of gateways.
 
     Use it with `async with`.
     """
@@ -125,7 +123,7 @@ class ProxyPlane:
         self.certificates = Certificates(
             source, enforcement.authority.settings, self._on_renewed, self._on_renewal_failure
         )
-        self._held: dict[str, str] = {}  # the identities whose SVIDs nodes have
+        self._held: dict[str, str] = {}  # the identity of the SVID of each node
         self._renewal_failures = Counter(
             "eastgate_svid_renewal_failures",
             "Certificates that could not be renewed.",
@@ -151,7 +149,7 @@ class ProxyPlane:
         tools: AuthorizerEndpoint,
         on_decided: Callable[[ProxyAnswer, float], None] = lambda _answer, _seconds: None,
     ) -> MeshAuthorizer:
-        """Answer the checks of gateways from now on. `address_of` finds the authorizers that policies name."""
+        """Answer the checks of gateways from now on. `address_of` returns the addresses of external authorizers."""
         external = ExternalAuthorizers(address_of)
         self._stack.callback(external.close)
         authorizer = MeshAuthorizer(self.enforcement, external, checks, tools, self.lock, on_decided)
@@ -160,11 +158,11 @@ class ProxyPlane:
     # What changes
 
     def follow(self, sites: SiteChange, touched: Touched) -> frozenset[str]:
-        """Enforce what has become of the authority and the sites; return the proxies that were looked at again."""
+        """Enforce the changed authority and sites; return the proxies whose resources were computed again."""
         with self.lock:
             nodes = self.enforcement.follow(sites, touched)
             for node in nodes:
-                self._open_ports(node)  # a proxy may have all of it already, so that it is sent nothing
+                self._open_ports(node)  # a proxy that already has everything gets no update
         return nodes
 
     # What proxies do
@@ -178,22 +176,23 @@ class ProxyPlane:
                     self.enforcement.reject(self._server.node_of(proxy), (type_url, name), rejection)
 
     def _open_ports(self, node: str) -> None:
-        """Open the ports of a node that were closed until its proxies had everything, if they have."""
+        """Open the closed ports of a node whose resources its proxies have all accepted."""
         with self.lock:
             while self.enforcement.has_closed(node) and self.enforcement.accept(
                 node, self._server.status_of_node(node)
             ):
-                pass  # what was published may open more
+                pass  # the published resources may open further ports
 
     # Certificates
 
     async def publish_secrets(
         self, nodes: Iterable[str], removed: Iterable[str] = (), *, anew: Collection[str] = ()
     ) -> dict[str, IdentityError | None]:
-        """Publish SVID and trust bundles of nodes without them or with another identity, and of those `anew`.
+        """Publish SVID and trust bundles of nodes without an SVID, of nodes with a new identity, and of the nodes
+        `anew`.
 
-        Return the nodes whose SVIDs were asked for, each with the reason for which it has none. An SVID that no node
-        has any more is released.
+        Return the nodes whose SVIDs were requested, each with the error if it has none. An SVID without a node is
+        released.
         """
         before = {*self._held.values()}
         for node in removed:

@@ -1,6 +1,6 @@
-"""The plans of all ports: what proxies decide there.
+"""The plans of all ports, which describe the decisions of proxies.
 
-A plan is made when it is first needed, and made again where what it was made from has changed.
+A plan is made on first use, and again after a change of its inputs.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _NOT_ROUTING: Final = frozenset(
 
 
 def is_routing(change: Change) -> bool:
-    """Return whether objects have changed that a route, a listener or a grant may depend on."""
+    """Return whether an object changed on which a route, a listener or a grant may depend."""
     return any(changed.kind not in _NOT_ROUTING for changed in change.objects)
 
 
 @dataclass(frozen=True, slots=True)
-class _NotedPlan:
-    """The plan of a gateway's port, what it was made from, and the Services behind it."""
+class _CachedPlan:
+    """The plan of a gateway's port, the programs that it depends on, and the Services behind it."""
 
     plan: GatewayPlan
     programs: Mapping[Point, Program]
@@ -46,7 +46,7 @@ class _NotedPlan:
 
 
 class Plans:
-    """The plans of the ports at these sites and gateways, which may change while it follows them."""
+    """The plans of the ports at these sites and gateways. Both may change between calls of `follow`."""
 
     def __init__(
         self, authority: Authority, sites: Mapping[str, ProxySite], gateways: Mapping[str, GatewaySite]
@@ -56,13 +56,15 @@ class Plans:
         self._gateways = gateways
         self._identities = KnownIdentities(authority.world, authority.settings)
         self._of_programs: WeakKeyDictionary[Program, dict[tuple[int, bool], PortPlan]] = WeakKeyDictionary()
-        self._of_gateways: dict[tuple[str, int], _NotedPlan] = {}
+        self._of_gateways: dict[tuple[str, int], _CachedPlan] = {}
         self._listeners: dict[str, dict[int, ListenerGroup]] = {}  # of gateways, by port
         self._network: NetworkDecisions | None = None
 
     def follow(self, change: Change, gateways: Collection[str]) -> bool:
-        """Forget what a change of the world, or of these gateways, made stale; return whether identities changed."""
-        self._of_gateways = {key: noted for key, noted in self._of_gateways.items() if key[0] not in gateways}
+        """Forget the plans that a change of the world, or of these gateways, made stale; return whether identities
+        changed.
+        """
+        self._of_gateways = {key: cached for key, cached in self._of_gateways.items() if key[0] not in gateways}
         for node in gateways:
             self._listeners.pop(node, None)
         has_others = self._identities.update(change)
@@ -74,43 +76,41 @@ class Plans:
         return has_others
 
     def stale_gateways(self, services: Collection[str]) -> Iterator[str]:
-        """Yield the gateways where something else is decided than when they were planned, or in front of these
-        Services.
-        """
+        """Yield the gateways whose plans are stale, and the gateways in front of these Services."""
         program = programs_of(self._authority).program
-        for (node, port), noted in list(self._of_gateways.items()):
-            if any(program(point) is not before for point, before in noted.programs.items()):
+        for (node, port), cached in list(self._of_gateways.items()):
+            if any(program(point) is not before for point, before in cached.programs.items()):
                 del self._of_gateways[node, port]
-            elif not noted.services.isdisjoint(services):
+            elif not cached.services.isdisjoint(services):
                 yield node
         for node, site in self._gateways.items():
             if any((node, port) not in self._of_gateways for port in site.ports):
                 yield node
 
     def of_port(self, node: str, port: int) -> PortPlan:
-        """Return the plan of a port, of a workload or of a gateway."""
+        """Return the plan of a port of a workload or of a gateway."""
         return self.of_gateway(node, port).port if node in self._gateways else self.of_sidecar(node, port)
 
     def of_gateway(self, node: str, port: int) -> GatewayPlan:
         """Return the plan of a gateway's port."""
-        noted = self._of_gateways.get((node, port))
-        if noted is None:
+        cached = self._of_gateways.get((node, port))
+        if cached is None:
             site, group = self._gateways[node], self.listeners(node)[port]
             programs: dict[Point, Program] = {}
             plan = plan_gateway(self._authority, site, group, self._identities.all, programs)
             services = frozenset(services_behind(plan, self._authority.world))
-            noted = self._of_gateways[node, port] = _NotedPlan(plan, programs, services)
-        return noted.plan
+            cached = self._of_gateways[node, port] = _CachedPlan(plan, programs, services)
+        return cached.plan
 
     def find_destination(self, node: str, port: int, destination: str) -> GatewayDestination | None:
-        """Return the destination of a gateway's port by its id; None where there is none of that name any more."""
+        """Return the destination of a gateway's port by its id, or None if it no longer exists."""
         site = self._gateways.get(node)
         if site is None or port not in site.ports:
             return None
         return self.of_gateway(node, port).by_id.get(destination)
 
     def listeners(self, node: str) -> dict[int, ListenerGroup]:
-        """Return the listeners and routes of each port of a gateway, which no policy changes."""
+        """Return the listeners and routes of each port of a gateway. They do not depend on policies."""
         groups = self._listeners.get(node)
         if groups is None:
             world = self._authority.world
@@ -118,7 +118,7 @@ class Plans:
         return groups
 
     def of_sidecar(self, node: str, port: int) -> PortPlan:
-        """Return the plan of a workload's port. Workloads of one class share their plans."""
+        """Return the plan of a workload's port. Workloads with the same program share plans."""
         return self._of_workload(node, port, reads_http=True)
 
     def of_node_proxy(self, workload: str, port: int) -> PortPlan:
@@ -138,7 +138,7 @@ class Plans:
         return plans[port, reads_http]
 
     def _network_decisions(self) -> NetworkDecisions | None:
-        """Return what network policies decide; None where a network applies them, or there are none."""
+        """Return the decisions of network policies, or None if the network enforces them or there are none."""
         engine = programs_of(self._authority)
         if not self._authority.world.is_local or not engine.has_network_policies:
             return None

@@ -1,4 +1,4 @@
-"""Describes where proxies run: the address of each workload, its ports, and the application behind each of them."""
+"""The sites of proxies: the address of each workload, its ports, and the application behind each port."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from eastgate.control.identity import IdentityError, TrustBundles, verify_connec
 from eastgate.envoy.config.clusters import SocketAddress, TunnelEnd, Upstream, every_authority
 from eastgate.settings import Settings
 
-# Where the authorizer of gateways listens: on a socket that only we can open, or on a port, over TLS.
+# The endpoints of the authorizer of gateways: a socket that only this user can open, or a TLS port.
 
 
 _LOG = logging.getLogger(__name__)
-_HANDSHAKE = 10.0  # seconds
+_HANDSHAKE_SECONDS = 10.0
 _WAYPOINT_ACCOUNT = "eastgate-waypoint"
 
 ProtocolFactory = Callable[[], asyncio.Protocol]
 
 
 class AuthorizerEndpoint(Protocol):
-    """Something to listen on."""
+    """An endpoint of the authorizer."""
 
     async def listen(self, protocol: ProtocolFactory) -> asyncio.Server:
         """Listen on the running loop. Raises OSError."""
@@ -36,7 +36,7 @@ class AuthorizerEndpoint(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UnixEndpoint:
-    """A socket in the file system, for nobody but this user."""
+    """A unix socket that only this user can open."""
 
     path: str
 
@@ -49,10 +49,10 @@ class UnixEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class TlsEndpoint:
-    """A port for peers with an SVID.
+    """A TLS port for peers with an SVID.
 
-    `context` and `bundles` are asked for each connection: certificates change, and connections stay. `admits` decides
-    by the SPIFFE ID of a peer; the connections of others end before anything is read.
+    `context` and `bundles` are called for each connection, since certificates change during the life of the listener.
+    `admits` decides by the SPIFFE ID of a peer. A connection of another peer ends before anything is read.
     """
 
     host: str
@@ -70,7 +70,7 @@ class TlsEndpoint:
             self.host,
             self.port,
             ssl=outer,
-            ssl_handshake_timeout=_HANDSHAKE,
+            ssl_handshake_timeout=_HANDSHAKE_SECONDS,
         )
 
     def _choose_context(self, connection: ssl.SSLObject, _name: str | None, _outer: ssl.SSLContext) -> int | None:
@@ -82,7 +82,7 @@ class TlsEndpoint:
         return None
 
     def identify(self, connection: ssl.SSLObject | None) -> str | None:
-        """Return the identity of a peer that is admitted; None for others."""
+        """Return the identity of an admitted peer, or None."""
         if connection is None:
             return None
         try:
@@ -98,14 +98,14 @@ class TlsEndpoint:
 
 
 class _Admission(asyncio.Protocol):
-    """Looks at the peer of a new connection, and hands it over to another protocol if it is admitted."""
+    """A protocol that checks the peer of a new connection, and hands an admitted one to another protocol."""
 
     def __init__(self, endpoint: TlsEndpoint, protocol: ProtocolFactory) -> None:
         self._endpoint = endpoint
         self._protocol = protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        stream = cast("asyncio.Transport", transport)  # those of other event loops need not be derived from it
+        stream = cast("asyncio.Transport", transport)  # transports of other event loops need not be subclasses
         if self._endpoint.identify(stream.get_extra_info("ssl_object")) is None:
             stream.abort()
             return
@@ -116,14 +116,14 @@ class _Admission(asyncio.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProxySite:
-    """The proxy of a workload. `ports` maps each port of the workload to the one that could be bound for it.
+    """The proxy of a workload. `ports` maps each port of the workload to the port that is bound for it.
 
-    `calls_out`: it has an outbound listener. Anyone who can reach that acts as this workload, so it exists only where
-    the workload has an application of the user's. `in_pod`: the proxy runs in the workload's own network, where nobody
-    else reaches loopback, and calls from its address whatever it does.
+    `calls_out`: the proxy has an outbound listener. A process that can reach this listener acts as the workload, so it
+    exists only if the workload has an application of the user. `in_pod`: the proxy runs in the network of the workload,
+    where no other workload reaches loopback, and always calls from the address of the workload.
 
-    `captured`: it is in a pod that redirects all connections to it, of which `ports` are only those that are known.
-    `addresses` are all of that pod's, `address` the first; `uncaptured` ports it does not redirect.
+    `captured`: the pod redirects all its connections to the proxy, and `ports` are only the known ports. `addresses`
+    are all addresses of the pod; `address` is the first. The pod does not redirect the `uncaptured` ports.
 
     `node`, in an ambient mesh: the proxy of its node, which takes tunnels for it at the port `tunnel`; `waypoint`: the
     only proxy that these may come from, if it has one.
@@ -178,7 +178,7 @@ def waypoint_identity(trust_domain: str, namespace: str) -> str:
 
 
 def identity_of(workload: Workload, settings: Settings) -> str | None:
-    """Return the SPIFFE ID of a workload; None for one outside of the cluster that has none."""
+    """Return the SPIFFE ID of a workload, or None for an external workload without one."""
     return workload.identity_in(settings.trust_domain)
 
 
@@ -193,7 +193,7 @@ class KnownIdentities:
         self.all = self._collect()
 
     def update(self, change: Change) -> bool:
-        """Look again at what has changed in the world; return whether there are other identities now."""
+        """Update the identities after a change of the world; return whether the set of identities changed."""
         before = frozenset(self._counts)
         for key in change.workloads:
             self._count(self._of_workloads.pop(key, None), -1)
@@ -220,7 +220,7 @@ class KnownIdentities:
 
 
 def ports_of(world: World, workload: Workload) -> frozenset[int]:
-    """Return the TCP ports that a workload declares, and those that Services lead to."""
+    """Return the TCP ports that a workload declares, and the target ports of its Services."""
     ports = {port.number for port in workload.ports if port.protocol == "TCP"}
     for key in world.services_of(workload.key):
         ports |= set(world.target_ports(world.services[key], None, workload))
@@ -230,7 +230,7 @@ def ports_of(world: World, workload: Workload) -> frozenset[int]:
 def upstreams_of_service(
     service: Service, world: World, sites: Mapping[str, ProxySite], settings: Settings, namespace: str
 ) -> Iterator[Upstream]:
-    """Yield every port of a Service, as callers of a namespace name and reach it."""
+    """Yield every port of a Service with the host names that callers of a namespace use."""
     first = True
     for port in (service_port.port for service_port in service.ports if service_port.protocol == "TCP"):
         endpoints, identities = endpoints_of(service, port, world, sites, settings)
@@ -243,7 +243,7 @@ def upstreams_of_service(
 def endpoints_of(
     service: Service, port: int, world: World, sites: Mapping[str, ProxySite], settings: Settings
 ) -> tuple[tuple[SocketAddress | TunnelEnd, ...], frozenset[str]]:
-    """Return the proxies behind a port of a Service that are ready, or all where none is, and all identities."""
+    """Return the ready proxies behind a port of a Service (or all if none is ready), and the identities of all."""
     ready: list[SocketAddress | TunnelEnd] = []
     unready: list[SocketAddress | TunnelEnd] = []
     identities: set[str] = set()
@@ -262,7 +262,7 @@ def endpoints_of(
 
 
 def _hosts(service: Service, port: int, namespace: str, settings: Settings, *, bare: bool) -> Iterator[str]:
-    """Yield the host names of a Service; those without a port (`bare`) mean its first."""
+    """Yield the host names of a Service. With `bare`, also names without a port, which mean its first port."""
     name = f"{service.name}.{service.namespace}"
     names = [name, f"{name}.svc", f"{name}.svc.{settings.cluster_domain}"]
     if service.namespace == namespace:

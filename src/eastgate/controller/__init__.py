@@ -1,1 +1,1 @@
-"""Eastgate in a cluster: what it watches becomes what proxies enforce, and what statuses say of it."""
+"""The controller: it watches a cluster, configures its proxies, and writes the statuses of policies."""

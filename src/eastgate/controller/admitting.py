@@ -1,4 +1,4 @@
-"""What webhooks ask of a replica: is a change fine beside everything else, and how does a pod get its sidecar."""
+"""The work of a replica for its webhooks: it judges changes with the whole cluster, and injects sidecars."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from eastgate.reports.invariants.objects import GROUP
 from eastgate.reports.invariants.shapes import KIND
 
 _LOG = logging.getLogger(__name__)
-_INVARIANTS: Final = 64 * 1024  # the sizes of those of a namespace, all together
-_ASKED: Final[Mapping[str, str]] = MappingProxyType({INJECTION: "enabled"})
+_MAX_BYTES: Final = 64 * 1024  # of all Invariants of a namespace together
+_INJECTED_NAMESPACE: Final[Mapping[str, str]] = MappingProxyType({INJECTION: "enabled"})
 
 
 async def judge_change(
@@ -47,11 +47,12 @@ async def judge_change(
     change: RequestedChange,
     on_unproven: Callable[[], None] = lambda: None,
 ) -> AdmissionJudgement:
-    """Say what a change opens and closes, which Invariants it breaks, and where nothing enforces it.
+    """Return the admission response to a change: its openings and closings, broken Invariants, and pods without
+    enforcement.
 
-    What we write ourselves follows from policies that were judged when they were stored, and is proven before.
-    `guarding` is the authority that our own proxies enforce; None where those of an installed mesh do. A change that is
-    admitted although something about it is not proven is logged, and `on_unproven` is called.
+    Changes by the controller itself are not judged: they follow from policies that were judged, and are proven before.
+    `guarding` is the authority that Eastgate's own proxies enforce, or None if an installed mesh enforces. A change
+    that is admitted without full proof is logged, and `on_unproven` is called.
     """
     judged = _judged(own_user, change)
     if judged is None:
@@ -68,7 +69,7 @@ async def judge_change(
 
 
 def refuse_too_large(sizes: PolicySizes, own_user: str, change: RequestedChange) -> AdmissionJudgement:
-    """Refuse a policy beyond the limit of its size, or of its namespace."""
+    """Refuse a policy over the limit of its size, or of its namespace."""
     if change.user == own_user or change.new is None or not is_measured(change.api_version, change.kind):
         return AdmissionJudgement()
     problem = sizes.problem_with(ObjectChange.of(change.new).ref, change.new)
@@ -78,9 +79,9 @@ def refuse_too_large(sizes: PolicySizes, own_user: str, change: RequestedChange)
 def refuse_many_invariants(
     objects: Mapping[PolicyRef, JsonObject], own_user: str, change: RequestedChange
 ) -> AdmissionJudgement:
-    """Refuse an Invariant beyond what those of its namespace may have together: every judgement considers all of them.
+    """Refuse an Invariant over the limit of its namespace, since every judgement considers all Invariants.
 
-    There is no limit where it grows no larger: it must be possible to correct what is there.
+    An Invariant that does not grow is never refused, so that existing ones can be corrected.
     """
     if change.user == own_user or change.new is None or (change.group, change.kind) != (GROUP, KIND):
         return AdmissionJudgement()
@@ -92,14 +93,14 @@ def refuse_many_invariants(
         for other, obj in objects.items()
         if (other.group, other.kind, other.namespace) == (GROUP, KIND, ref.namespace) and other.name != ref.name
     )
-    if size + sum(beside) <= _INVARIANTS:
+    if size + sum(beside) <= _MAX_BYTES:
         return AdmissionJudgement()
-    why = f"the Invariants of the namespace {ref.namespace} are too large together: at most {_INVARIANTS:,} bytes"
+    why = f"the Invariants of the namespace {ref.namespace} are too large together: at most {_MAX_BYTES:,} bytes"
     return AdmissionJudgement((AdmissionRefusal(f"{why} are allowed; use a ClusterInvariant, or select namespaces"),))
 
 
 def refuse_unjudged(judge: Judge, own_user: str, change: RequestedChange) -> AdmissionJudgement:
-    """Refuse a change that there was no time to judge, if an Invariant is about it."""
+    """Refuse a change that was not judged in time, if an Invariant is about it."""
     judged = _judged(own_user, change)
     return AdmissionJudgement() if judged is None else _answer(judge.refuse_unjudged(judged))
 
@@ -116,9 +117,9 @@ def _answer(judged: ChangeJudgement) -> AdmissionJudgement:
 
 
 def unguarded_warnings(authority: Authority, document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a warning that names the pods without a proxy which a policy targets; none where there are none.
+    """Return a warning with the pods that a policy targets and that have no proxy; nothing if there are none.
 
-    Policies of others are enforced by the proxies of others.
+    Policies of other APIs are enforced by their own proxies.
     """
     pods: set[str] = set()
     for policy in read_plain([document], authority.settings).policies:
@@ -127,15 +128,15 @@ def unguarded_warnings(authority: Authority, document: Mapping[str, Any]) -> tup
         targeted = (point for point in programs_of(authority).points_targeted(policy) if isinstance(point, str))
         workloads = (authority.world.workloads[point] for point in targeted)
         pods |= {pod.key for pod in workloads if proxy_presence(authority.world, pod) is ProxyPresence.ABSENT}
-    return (line(f"not enforced, for want of an eastgate proxy, at {join_names(pods)}"),) if pods else ()
+    return (line(f"not enforced at pods without an eastgate proxy: {join_names(pods)}"),) if pods else ()
 
 
 async def warn_of_native(
     mesh: NativeMesh, foresee: Callable[[JsonObject], ForeseenOutcome | None], change: RequestedChange
 ) -> AdmissionJudgement:
-    """Warn of a policy that cannot be written for an installed mesh, and of the pods that would be closed with it.
+    """Warn about a policy that cannot be written for an installed mesh, and about the pods that it would close.
 
-    `foresee` runs in a thread, and raises TimeoutError where the answer would take too long.
+    `foresee` runs in a thread, and raises TimeoutError if the answer would take too long.
     """
     name = mesh.value.capitalize()
     if change.new is None or change.operation is ChangeOperation.DELETE:
@@ -144,7 +145,7 @@ async def warn_of_native(
     try:
         foreseen = await asyncio.to_thread(foresee, stored)
     except TimeoutError:
-        return AdmissionJudgement(warnings=(f"not known: whether it can be written for {name}; see its status",))
+        return AdmissionJudgement(warnings=(f"not checked yet: whether it can be written for {name}; see its status",))
     if foreseen is None:
         return AdmissionJudgement()
     return AdmissionJudgement(warnings=tuple(_native_warnings(name, foreseen, change)))
@@ -153,7 +154,7 @@ async def warn_of_native(
 def _native_warnings(name: str, foreseen: ForeseenOutcome, change: RequestedChange) -> Iterator[str]:
     annotations = (change.new or {}).get("metadata", {}).get("annotations") or {}
     if annotations.get(UNWRITABLE, Unwritable.LEAVE) not in list(Unwritable):
-        yield f"{UNWRITABLE} is neither {' nor '.join(Unwritable)}, and counts as if it were not there"
+        yield f"{UNWRITABLE} is neither {' nor '.join(Unwritable)}, and is ignored"
     if not foreseen.losses:
         return
     closes = foreseen.unwritable is Unwritable.CLOSE
@@ -161,20 +162,20 @@ def _native_warnings(name: str, foreseen: ForeseenOutcome, change: RequestedChan
         then = "its pods are closed where the mesh would allow more" if closes else "it is not in force"
         yield f"it cannot be written for {name}, so that {then}: {loss.code.id} {loss.message}"
     if closes and not foreseen.exactly:
-        yield f"{name} cannot select its pods alone: pods that it does not target are closed with them"
+        yield f"{name} cannot select exactly its pods: other pods are closed too"
 
 
 def mutate_pod(options: InjectionOptions, change: RequestedChange) -> Mutation:
-    """Give a new pod its sidecar, unless it says itself that it wants none.
+    """Inject the sidecar into a new pod, unless the pod itself rejects injection.
 
-    The API server asks only where the namespace or the pod wants one. What this replica knows of the namespace may be
-    older, and would leave a pod without.
+    The API server only sends pods for which the namespace or the pod requests injection. The data of this replica about
+    the namespace may be older, and would leave a pod without a sidecar.
     """
     if change.new is None or change.kind != "Pod" or change.operation is not ChangeOperation.CREATE:
         return Mutation()
     pod = deepcopy(dict(change.new))
     try:
-        injected = inject(pod, options) if is_wanted(pod, _ASKED) else None
+        injected = inject(pod, options) if is_wanted(pod, _INJECTED_NAMESPACE) else None
         warnings = AdmissionJudgement(warnings=warnings_of(pod))
     except InjectionRefused as error:
         return Mutation(judgement=AdmissionJudgement((AdmissionRefusal(str(error)),)))

@@ -1,7 +1,6 @@
-"""Conditions of Kubernetes objects: those that we want, merged into those that are there.
+"""Conditions of Kubernetes objects: merges wanted conditions into existing ones.
 
-Merging changes nothing that need not change: a caller that compares the result with what it gave sees whether there is
-anything to write.
+Merging changes only what must change. A caller compares the result with the input to see whether to write.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from typing import Any
 
 from eastgate.basics.records import dataclass
 
-_LONGEST_MESSAGE = 32768  # of metav1.Condition
+_MAX_MESSAGE_CHARS = 32768  # of metav1.Condition
 
 
 class ConditionStatus(enum.StrEnum):
-    """The status of a condition, as it is written."""
+    """The status of a condition, as Kubernetes writes it."""
 
     TRUE = "True"
     FALSE = "False"
@@ -26,7 +25,7 @@ class ConditionStatus(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StatusCondition:
-    """A condition that an object should have. When it changed last is known only beside the one that it replaces."""
+    """A wanted condition. Its transition time is known only together with the condition that it replaces."""
 
     type: str
     status: ConditionStatus
@@ -35,17 +34,17 @@ class StatusCondition:
 
     @classmethod
     def true(cls, type_: str, reason: str, message: str = "") -> StatusCondition:
-        """Return a condition that holds."""
+        """Return a condition with status True."""
         return cls(type_, ConditionStatus.TRUE, reason, message)
 
     @classmethod
     def false(cls, type_: str, reason: str, message: str = "") -> StatusCondition:
-        """Return a condition that does not hold."""
+        """Return a condition with status False."""
         return cls(type_, ConditionStatus.FALSE, reason, message)
 
     @classmethod
     def unknown(cls, type_: str, reason: str, message: str = "") -> StatusCondition:
-        """Return a condition of which nobody knows whether it holds."""
+        """Return a condition with status Unknown."""
         return cls(type_, ConditionStatus.UNKNOWN, reason, message)
 
 
@@ -58,8 +57,8 @@ def merge_conditions(
 ) -> list[dict[str, Any]]:
     """Return the existing conditions with the wanted ones among them; equal to the existing ones if nothing changes.
 
-    Conditions of other types stay as they are, except those of the types in `ours`: these go where they are not wanted.
-    `lastTransitionTime` becomes `now` only where the status of a condition changes.
+    Conditions of other types stay as they are, except those of the types in `ours`: these are removed if they are not
+    wanted. `lastTransitionTime` becomes `now` only if the status of a condition changes.
     """
     conditions = {condition.type: condition for condition in wanted}
     merged = [
@@ -76,14 +75,14 @@ def _written(condition: StatusCondition, generation: int, now: str, before: Mapp
         "type": condition.type,
         "status": condition.status.value,
         "reason": condition.reason,
-        "message": condition.message[:_LONGEST_MESSAGE],
+        "message": condition.message[:_MAX_MESSAGE_CHARS],
         "observedGeneration": generation,
         "lastTransitionTime": before["lastTransitionTime"] if unchanged else now,
     }
 
 
 def find_condition(conditions: Sequence[Mapping[str, Any]] | None, type_: str) -> Mapping[str, Any] | None:
-    """Return the condition of a type."""
+    """Return the condition of a type, or None."""
     return next((condition for condition in conditions or () if condition.get("type") == type_), None)
 
 

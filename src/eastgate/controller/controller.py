@@ -1,4 +1,4 @@
-"""Runs the controller: a replica, its health and metrics, and what it writes while it leads."""
+"""Runs the controller: a replica, its health and metrics, and its writers while it leads."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from eastgate.controller.tracing import start_tracing
 from eastgate.reading.kubernetes import Connection
 from eastgate.settings import Settings
 
-# A snapshot of a replica as JSON, for whoever can get at its localhost: what it follows, decides by and has served.
+# A snapshot of a replica as JSON, at its loopback address: the kinds that it follows, its policies and its proxies.
 #
-# Nothing of the content of objects is in it, and so no secret.
+# It holds no content of objects, and so no secret.
 
 
 _HOST: Final = "127.0.0.1"
@@ -42,7 +42,7 @@ _LIMITS: Final = HttpLimits(body=0, connections=16)
 
 
 def snapshot(replica: Replica, election: Election | None = None, heartbeat: Heartbeat | None = None) -> dict[str, Any]:
-    """Return what a replica knows, as plain data."""
+    """Return the state of a replica as plain data."""
     follower, control, writer = replica.source.follower, replica.control, replica.statuses.writer
     report = control.report()
     kinds = {
@@ -85,7 +85,7 @@ def _proxy(report: dict[str, Any]) -> dict[str, Any]:
 
 
 class DebugServer(HttpListener):
-    """Answers with snapshots at `/debug`, on the loopback address only. Use it with `async with`."""
+    """The server of snapshots at `/debug`, on the loopback address only. Use it with `async with`."""
 
     def __init__(self, port: int, take: Callable[[], dict[str, Any]]) -> None:
         super().__init__(self._answer, _LIMITS)
@@ -98,22 +98,22 @@ class DebugServer(HttpListener):
 
     def _answer(self, request: ServedRequest) -> ServedResponse:
         hosts = [host.rpartition(":")[0] or host for host in request.values("host")]
-        if not all(host in _NAMES for host in hosts):  # a name that somebody has made lead here
+        if not all(host in _NAMES for host in hosts):  # a DNS name that an attacker points to this address
             return ServedResponse(403)
         if request.target != "/debug" or request.method != "GET":
             return ServedResponse(404)
         return ServedResponse(200, _JSON, msgspec.json.encode(cleaned(self._take())))
 
 
-# The HTTP port of a replica: whether it lives and is ready, and its metrics.
+# The HTTP port of a replica: liveness, readiness and metrics.
 
 
-_STUCK: Final = 60.0  # seconds without a beat
-_TOO_LONG: Final = 300.0  # seconds for one batch of changes
+_STUCK_SECONDS: Final = 60.0  # without a heartbeat
+_MAX_BATCH_SECONDS: Final = 300.0  # for one batch of changes
 
 
 class HealthServer(HttpListener):
-    """Answers probes and Prometheus. Use it with `async with`. It is ready when its replica is."""
+    """The server for probes and Prometheus. Use it with `async with`. It is ready when its replica is ready."""
 
     def __init__(self, host: str, port: int, heartbeat: Heartbeat | None = None) -> None:
         super().__init__(self._answer)
@@ -144,16 +144,16 @@ class HealthServer(HttpListener):
                 return ServedResponse(404)
 
     def _failures(self) -> Iterator[str]:
-        """Yield the reasons to restart the process. A failed replica is none: another takes its place."""
-        if self._heartbeat is not None and self._heartbeat.age > _STUCK:
+        """Yield the reasons to restart the process. A failed replica is no reason: another one replaces it."""
+        if self._heartbeat is not None and self._heartbeat.age > _STUCK_SECONDS:
             yield "the event loop was stuck"
         since = self.replica.applying_since if self.replica is not None else None
-        if since is not None and time.monotonic() - since > _TOO_LONG:
-            yield "a change is being applied without end"
+        if since is not None and time.monotonic() - since > _MAX_BATCH_SECONDS:
+            yield "a change takes too long to apply"
 
 
 _LOG = logging.getLogger(__name__)
-_LOOK_AGAIN: Final = 0.5  # seconds between two looks at whether the replica is ready
+_POLL_SECONDS: Final = 0.5  # between two readiness checks
 
 
 async def run_controller(
@@ -165,7 +165,7 @@ async def run_controller(
 ) -> None:
     """Run one replica until `stopping` is set. Raises KubeconfigError, ApiError and UnreachableError at the start.
 
-    If it fails later, another replica takes its place after a pause, and reads everything again.
+    If the replica fails later, another one replaces it after a pause, and reads everything again.
     """
     async with AsyncExitStack() as stack:
         stack.callback(start_tracing(options.replica))
@@ -174,7 +174,7 @@ async def run_controller(
         running = _RunningReplica(connection, settings, options, health, heartbeat)
         stack.push_async_callback(running.end)
         await running.begin()
-        replicas = BackgroundTask("the replica", running.go_on, running.on_failure)
+        replicas = BackgroundTask("the replica", running.run, running.on_failure)
         stack.push_async_callback(replicas.start().stop)
         if on_ready is not None:
             on_ready.set()
@@ -184,7 +184,7 @@ async def run_controller(
 
 
 class _RunningReplica:
-    """The replica of a process. After a failure another one takes its place."""
+    """The replica of a process. After a failure another one replaces it."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class _RunningReplica:
         self._current: tuple[Replica, Election] | None = None
 
     async def begin(self) -> tuple[Replica, Election]:
-        """Start a replica, and have probes and metrics show it."""
+        """Start a replica, and use it for probes and metrics."""
         options, enter = self._options, self._stack.enter_async_context
         replica = await enter(Replica(self._connection, self._settings, options, self._failures))
         election = Election(
@@ -224,7 +224,7 @@ class _RunningReplica:
         self._health.replica, self._health.election = replica, election
         return self._current
 
-    async def go_on(self) -> None:
+    async def run(self) -> None:
         """Follow the cluster and take part in the election, until one of them fails."""
         try:
             replica, election = self._current or await self.begin()
@@ -233,7 +233,7 @@ class _RunningReplica:
             await run_together(
                 replica.follow(),
                 BackgroundTask("the CA", replica.keep_ca, replica.on_failure).run(),
-                BackgroundTask("giving memory back", replica.keep_small, replica.on_failure).run(),
+                BackgroundTask("giving memory back", replica.release_memory, replica.on_failure).run(),
                 electing.run(),
                 _log_readiness(replica),
             )
@@ -253,7 +253,7 @@ class _RunningReplica:
 
 
 async def _log_readiness(replica: Replica) -> None:
-    """Log when a replica becomes ready, and when it is not ready any more."""
+    """Log each change of the readiness of a replica."""
     fields = {"replica": replica.options.replica}
     was_ready: bool | None = None
     while True:
@@ -264,7 +264,7 @@ async def _log_readiness(replica: Replica) -> None:
             else:
                 reason = _reason_not_ready(replica)
                 _LOG.warning("%s is not ready: %s", replica.options.replica, reason, extra=fields)
-        await asyncio.sleep(_LOOK_AGAIN)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _reason_not_ready(replica: Replica) -> str:

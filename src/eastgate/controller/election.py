@@ -1,7 +1,7 @@
-"""Leader election: of several replicas one writes, by a Lease that it renews.
+"""Leader election: of several replicas, the holder of a Lease writes, and renews the Lease.
 
-As Kubernetes' own controllers do it. Clocks are not compared: a Lease has run out when it was not seen to change for as
-long as it says. Who cannot renew in time stops leading before anybody else can begin.
+It works like the election of Kubernetes' own controllers. Clocks are not compared: a Lease has expired if it was not
+seen to change for its own duration. A leader that cannot renew in time stops before another replica can begin.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import Any, Final
 from eastgate.basics.records import dataclass
 from eastgate.reading.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
 
-# A heartbeat of the event loop: how late it was, and since when it has not beaten.
+# A heartbeat of the event loop: its delay, and the time since the last beat.
 
 
-_INTERVAL: Final = 1.0
+_BEAT_SECONDS: Final = 1.0
 
 
 class Heartbeat:
-    """Beats once a second. Use it with `async with`."""
+    """A heartbeat once a second. Use it with `async with`."""
 
     def __init__(self) -> None:
         self._beaten_at = time.monotonic()
         self._task: asyncio.Task[None] | None = None
         self.lag = 0.0
-        """By how many seconds the last beat was late."""
+        """The delay of the last beat in seconds."""
 
     async def __aenter__(self) -> Heartbeat:
         self._beaten_at = time.monotonic()
@@ -47,25 +47,25 @@ class Heartbeat:
 
     @property
     def age(self) -> float:
-        """Return for how many seconds there was no beat."""
+        """Return the seconds since the last beat."""
         return time.monotonic() - self._beaten_at
 
     async def _beat(self) -> None:
         while True:
-            await asyncio.sleep(_INTERVAL)
+            await asyncio.sleep(_BEAT_SECONDS)
             now = time.monotonic()
-            self.lag = max(0.0, now - self._beaten_at - _INTERVAL)
+            self.lag = max(0.0, now - self._beaten_at - _BEAT_SECONDS)
             self._beaten_at = now
 
 
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 _ELECTION: Final = "the election of a leader"
-_MOST_TRANSITIONS: Final = 2**31 - 1  # the API server takes no more
+_MAX_TRANSITIONS: Final = 2**31 - 1  # the limit of the API server
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionTimes:
-    """Seconds: for which a Lease holds, within which its holder must renew it, and between tries."""
+    """Times in seconds: the duration of a Lease, the time to renew it, and the pause between tries."""
 
     lease: float = 15.0
     renew: float = 10.0
@@ -73,7 +73,7 @@ class ElectionTimes:
 
     @classmethod
     def of_lease(cls, seconds: float) -> ElectionTimes:
-        """Return the times that go with a Lease for so many seconds."""
+        """Return the times for a Lease of this duration."""
         return cls(seconds, seconds * 2 / 3, seconds * 2 / 15)
 
 
@@ -81,7 +81,7 @@ _LEASE = "eastgate"
 
 
 class Election:
-    """Takes part in an election. `identity` tells replicas apart."""
+    """A participant of an election. `identity` distinguishes replicas."""
 
     def __init__(
         self,
@@ -99,13 +99,13 @@ class Election:
         self._times = times or ElectionTimes()
         self._on_trouble = on_trouble
         self._on_recovery = on_recovery
-        self._seen: JsonObject = {}  # the Lease as it last was
-        self._seen_at = 0.0  # when it was seen to change, by the monotonic clock
+        self._seen: JsonObject = {}  # the last state of the Lease
+        self._seen_at = 0.0  # the time of its last change, by the monotonic clock
         self.leads = False
         self.leader: str | None = None
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Take part until cancelled: whenever this replica is elected, `lead` runs, and is cancelled when it is not."""
+        """Take part until cancelled. `lead` runs while this replica leads, and is cancelled afterwards."""
         try:
             while True:
                 await self._lead(lead, await self._wait_until_elected())
@@ -113,7 +113,7 @@ class Election:
             await self._release()
 
     async def _wait_until_elected(self) -> float:
-        """Return the time from which on the Lease counts: the server may have written it long before it answers."""
+        """Return the start time of the Lease: the time of the request, since the answer of the server may be late."""
         while True:
             asked = time.monotonic()
             if await self._try() and time.monotonic() - asked < self._times.renew:
@@ -137,7 +137,7 @@ class Election:
                 await asyncio.sleep(self._times.retry)
 
     async def _renew(self, renewed: float) -> None:
-        """Renew until that fails for too long."""
+        """Renew the Lease until that fails for too long."""
         while (left := self._times.renew - (time.monotonic() - renewed)) > 0:
             await asyncio.sleep(min(self._times.retry, left))
             asked = time.monotonic()
@@ -149,7 +149,7 @@ class Election:
                 return
 
     async def _try(self) -> bool:
-        """Take or renew the Lease; return whether it is ours."""
+        """Take or renew the Lease; return whether this replica holds it."""
         try:
             lease = await self._get()
             self._observe(lease)
@@ -187,7 +187,7 @@ class Election:
             "leaseDurationSeconds": max(1, round(self._times.lease)),
             "renewTime": now,
             "acquireTime": spec.get("acquireTime") if holder == self.identity else now,
-            "leaseTransitions": min((spec.get("leaseTransitions") or 0) + (holder != self.identity), _MOST_TRANSITIONS),
+            "leaseTransitions": min((spec.get("leaseTransitions") or 0) + (holder != self.identity), _MAX_TRANSITIONS),
         }
         return await self._connection.replace(LEASES, {**lease, "spec": {**spec, **ours}})
 
@@ -202,7 +202,7 @@ class Election:
         return time.monotonic() - self._seen_at > seconds
 
     async def _release(self) -> None:
-        """Let the next begin at once."""
+        """Release the Lease, so that another replica can begin at once."""
         if self.leader != self.identity:
             return
         with contextlib.suppress(ApiError, UnreachableError, TimeoutError):

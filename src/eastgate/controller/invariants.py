@@ -1,4 +1,4 @@
-"""The statuses of Invariants: whether each holds, found out again after changes. What changes is logged too."""
+"""The statuses of Invariants: each is evaluated again after changes. Changes of a status are logged."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LOG = logging.getLogger(__name__)
 
 
 class InvariantStatuses:
-    """Writes the condition `Holds` of each Invariant where it is another than before; logs that, and writes events."""
+    """Writes the condition `Holds` of each Invariant when it changes; logs the change, and writes events."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
-        self._uids: dict[PolicyRef, str] = {}  # of those for which there may be events
+        self._uids: dict[PolicyRef, str] = {}  # of Invariants that may have events
 
     async def write(self) -> None:
-        """Find out what holds, and write what has changed."""
+        """Evaluate all Invariants, and write the changed statuses."""
         standings = await asyncio.to_thread(self._replica.judges.enforced.evaluate)
         self._note(standings)
         for standing in standings:
@@ -38,7 +38,7 @@ class InvariantStatuses:
                 await self._report(standing, obj)
 
     def stop(self) -> None:
-        """Forget what holds: from now on another replica finds it out."""
+        """Forget the states: another replica evaluates the Invariants from now on."""
         self._replica.invariant_states.clear()
 
     def _note(self, standings: Sequence[InvariantStanding]) -> None:
@@ -54,7 +54,7 @@ class InvariantStatuses:
                 _log(standing)
 
     async def _report(self, standing: InvariantStanding, obj: JsonObject) -> None:
-        """Write an event where an Invariant breaks, and where it holds again."""
+        """Write an event if an Invariant breaks, or holds again."""
         self._uids[standing.invariant.ref] = obj["metadata"].get("uid", "")
         is_broken = standing.finding.standing is StatementStanding.BROKEN
         notices = [Notice(NoticeReason.INVARIANT_BROKEN, standing.message)] if is_broken else []

@@ -1,4 +1,4 @@
-"""Judges the changes that webhooks ask about, beside everything else that a replica knows."""
+"""Judges the changes in reviews, together with everything else that a replica knows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from eastgate.ir import PolicyRef
 from eastgate.reading.kubernetes import JsonObject
 from eastgate.reports.invariants.objects import InvariantError, InvariantObject, is_invariant, read_invariant
 
-# Webhooks that are counted, timed and traced.
+# Webhooks with metrics and traces.
 
 
 class _Response(msgspec.Struct):
@@ -47,11 +47,11 @@ class _Review(msgspec.Struct):
     response: _Response
 
 
-_ANSWERS: Final = msgspec.json.Decoder(_Review)  # of the rest, which may be a whole list of objects, nothing is made
+_ANSWERS: Final = msgspec.json.Decoder(_Review)  # it skips the rest, which may be a whole list of objects
 
 
 class ObservedWebhooks(Webhooks):
-    """Answers reviews, and notes what became of each."""
+    """Webhooks that record the result and the duration of each review."""
 
     def __init__(self, *args: Any, metrics: ControllerMetrics, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -83,14 +83,14 @@ def _result(response: ServedResponse) -> str:
 
 
 _LOG = logging.getLogger(__name__)
-_FORESEE_WITHIN: Final = 2.0  # seconds, of the nine that a review may take
+_FORESEE_SECONDS: Final = 2.0  # of the nine that a review may take
 
 
 class ChangeJudges:
-    """The judges of a replica. Whoever changes `authority` holds `lock`, and calls `update` afterwards.
+    """The judges of a replica. To change `authority`, hold `lock` and call `update` afterwards.
 
-    `objects` are those that the API server has, `sizes` those of its policies. `on_unproven` is called for a change
-    that is admitted although something about it is not proven.
+    `objects` are those of the API server, and `sizes` those of its policies. `on_unproven` is called for each change
+    that is admitted without full proof.
     """
 
     def __init__(
@@ -115,10 +115,10 @@ class ChangeJudges:
 
     @property
     def enforced(self) -> Judge:
-        """Return the judge of what is enforced: with native policies of Istio that is what is written for it.
+        """Return the judge of the enforced policies: with native policies for Istio, these are the written ones.
 
-        The first judge is about what policies of GEP-3779 say. One of them may not be written, and policies that others
-        write for Istio are combined with the written ones as Istio does.
+        The first judge considers the GEP-3779 policies themselves. They may differ: a policy may not be written, and
+        Istio combines the written policies with other policies of Istio.
         """
         return self._judges[-1]
 
@@ -128,7 +128,7 @@ class ChangeJudges:
             judge.close()
 
     def update(self, applied: Iterable[Changes], put: Iterable[JsonObject]) -> None:
-        """Follow changes that were applied to the authority, and the objects that were put with them."""
+        """Apply changes that the authority has applied, and the objects of these."""
         invariants, changes = list(filter(is_invariant, put)), list(applied)
         errors: Iterable[InvariantError] = ()
         for judge in self._judges:
@@ -139,8 +139,8 @@ class ChangeJudges:
             _log_invalid(error)
 
     async def judge(self, change: RequestedChange) -> AdmissionJudgement:
-        """Judge a change beside everything else."""
-        if self._goes_with_namespace(change):
+        """Judge a change together with everything else in the cluster."""
+        if self._ends_with_namespace(change):
             return AdmissionJudgement()
         too_large = self._refuse_too_large(change)
         if too_large.refusals:
@@ -160,8 +160,8 @@ class ChangeJudges:
         return judgement | await warn_of_native(self._options.native, foresees, change)
 
     def refuse_unjudged(self, change: RequestedChange) -> AdmissionJudgement:
-        """Answer for a change that there was no time to judge."""
-        if self._goes_with_namespace(change):
+        """Return the answer to a change after its time has run out."""
+        if self._ends_with_namespace(change):
             return AdmissionJudgement()
         too_large = self._refuse_too_large(change)
         return too_large if too_large.refusals else refuse_unjudged(self._judges[0], self._own_user, change)
@@ -170,13 +170,13 @@ class ChangeJudges:
         too_large = refuse_too_large(self._sizes, self._own_user, change)
         return too_large | refuse_many_invariants(self._objects, self._own_user, change)
 
-    def _goes_with_namespace(self, change: RequestedChange) -> bool:
-        """Return whether an object goes because its namespace does, whose end nothing may hold up."""
+    def _ends_with_namespace(self, change: RequestedChange) -> bool:
+        """Return whether an object is removed together with its namespace, whose end must not be blocked."""
         namespace = self._authority.world.namespaces.get(change.namespace or "")
         return change.removes and namespace is not None and namespace.is_ending
 
     def _foresee(self, native: NativeMesh, put: JsonObject) -> ForeseenOutcome | None:
-        if not self._lock.acquire(timeout=_FORESEE_WITHIN):
+        if not self._lock.acquire(timeout=_FORESEE_SECONDS):
             raise TimeoutError
         try:
             return foresee(self._authority, put, native, Options(self._options.assumed), self._options.unwritable)

@@ -1,4 +1,4 @@
-"""What only the leader does: it writes. Each writer looks again when something has changed, and now and then."""
+"""Leader-only reconcilers. Each runs after a change and every 60 s."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from eastgate.ir import PolicyRef
 from eastgate.reading.kubernetes import ApiError, JsonObject
 
 _LOG = logging.getLogger(__name__)
-_TOGETHER: Final = 0.1  # seconds that are waited for more changes, to look at all of them at once
-_LOOK_AGAIN: Final = 60.0
-_ASK_PEERS: Final = 1.0
+_DEBOUNCE_SECONDS: Final = 0.1  # so that several changes need one reconciliation
+_RESYNC_SECONDS: Final = 60.0
+_PEER_POLL_SECONDS: Final = 1.0
 _NATIVES: Final = "writing native policies"  # in the log
 
 
@@ -52,7 +52,7 @@ _CLASS_MANIFEST: Final[JsonObject] = {
 
 
 class Leader:
-    """The writers of a replica. They run while it leads, and not otherwise."""
+    """The writers of a replica. They run only while it leads."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
@@ -60,11 +60,11 @@ class Leader:
         self._gateways, self._natives, self._config_maps, self._invariants = self._changed
         self._reported = Nudge()
         self._report = MeshReport()
-        self._unwritten: set[tuple[str, str, str]] = set()  # what could not be written for Gateways
+        self._unwritten: set[tuple[str, str, str]] = set()  # objects of Gateways that could not be written
         self._failed_natives: set[str] = set()  # namespaces
-        self._with_roots: frozenset[str] = frozenset()  # namespaces whose ConfigMaps were seen to hold these roots
+        self._with_roots: frozenset[str] = frozenset()  # namespaces whose ConfigMaps hold these roots
         self._roots, self._roots_seen_at = "", 0.0
-        self._has_class = False  # a GatewayClass was there, or was made, since the cluster has Gateway API
+        self._has_class = False  # a GatewayClass existed or was created since the cluster has Gateway API
         options = replica.options
         plane, files = options.injection.control_plane, options.injection.files
         setup = ProxySetup(pod_bootstrap(plane, files, address="0.0.0.0"), secret_sources(files))  # noqa: S104
@@ -96,25 +96,27 @@ class Leader:
             "the statuses of policies": self._replica.statuses.writer.run,
             "the reports of proxies": self._keep_reporting,
             "the CA": self._keep_rotating,
-            "the ConfigMaps with the CA": lambda: self._look(self._config_maps, self._write_config_maps),
-            "native policies": lambda: self._look(self._natives, self._write_natives),
+            "the ConfigMaps with the CA": lambda: self._write_and_wait(self._config_maps, self._write_config_maps),
+            "native policies": lambda: self._write_and_wait(self._natives, self._write_natives),
         }
         if options.gateways:
-            writers["the Gateways"] = lambda: self._look(self._gateways, self._reconcile_gateways)
+            writers["the Gateways"] = lambda: self._write_and_wait(self._gateways, self._reconcile_gateways)
         if options.webhooks:
             writers["the certificates of webhooks"] = self._bundles.run
-            writers["the statuses of Invariants"] = lambda: self._look(self._invariants, self._standings.write)
+            writers["the statuses of Invariants"] = lambda: self._write_and_wait(
+                self._invariants, self._standings.write
+            )
         return [BackgroundTask(name, work, self._replica.on_failure).run() for name, work in writers.items()]
 
     def _on_changes(self, _changes: ClusterChanges) -> None:
         for nudge in self._changed:
             nudge()
 
-    async def _look(self, nudge: Nudge, write: Callable[[], Awaitable[None]]) -> None:
-        """Write, and return when there is a reason to write again."""
+    async def _write_and_wait(self, nudge: Nudge, write: Callable[[], Awaitable[None]]) -> None:
+        """Write, and return when a change or the resync needs another write."""
         await write()
-        await nudge.wait(_LOOK_AGAIN)
-        await asyncio.sleep(_TOGETHER)
+        await nudge.wait(_RESYNC_SECONDS)
+        await asyncio.sleep(_DEBOUNCE_SECONDS)
 
     # Reports
 
@@ -127,8 +129,8 @@ class Leader:
             self._report = report
             replica.statuses.take_report(report)
             self._gateways()
-        await self._reported.wait(_ASK_PEERS)
-        await asyncio.sleep(_TOGETHER / 2)
+        await self._reported.wait(_PEER_POLL_SECONDS)
+        await asyncio.sleep(_DEBOUNCE_SECONDS / 2)
 
     # Gateways
 
@@ -157,9 +159,9 @@ class Leader:
         self._unwritten = set(result.errors)
 
     async def _make_gateway_class(self, classes: list[JsonObject]) -> None:
-        """Make the GatewayClass if the cluster has Gateway API and no class that is ours.
+        """Create the GatewayClass if the cluster has Gateway API and no class of Eastgate.
 
-        That is done once each time that Gateway API comes: a class that somebody deletes stays deleted.
+        This happens once after each installation of Gateway API: a class that a user deletes stays deleted.
         """
         resource = self._replica.find(PolicyRef("GatewayClass", None, GATEWAY_CLASS, GATEWAY_GROUP))
         if resource is None:
@@ -173,9 +175,9 @@ class Leader:
             except ApiError as error:
                 if not (
                     error.is_conflict or error.is_forbidden
-                ):  # another one has that name, or it is for others to make
+                ):  # the name is in use, or the controller may not create it
                     raise
-                _LOG.warning("the GatewayClass %s could not be made: %s", GATEWAY_CLASS, error)
+                _LOG.warning("the GatewayClass %s could not be created: %s", GATEWAY_CLASS, error)
         self._has_class = True
 
     def _progress_of(self, name: str) -> GatewayProgress:
@@ -195,7 +197,7 @@ class Leader:
         replica, mesh = self._replica, self._replica.options.native
         if mesh is None:
             return
-        stored = {ref: StoredPolicy.of(obj) for ref, obj in replica.objects.items()}  # no newer than what is planned
+        stored = {ref: StoredPolicy.of(obj) for ref, obj in replica.objects.items()}  # not newer than the plan
         with span("native plan", {"mesh": mesh.value}):
             plan = await asyncio.to_thread(self._plan_natives)
             failures = await self._native_writer.write(plan)
@@ -223,16 +225,18 @@ class Leader:
 
     async def _keep_rotating(self) -> None:
         if await self._replica.ca.rotate():
-            self._bundles.look()
+            self._bundles.write_soon()
             self._config_maps()
-        await asyncio.sleep(_LOOK_AGAIN)
+        await asyncio.sleep(_RESYNC_SECONDS)
 
     async def _write_config_maps(self) -> None:
         replica = self._replica
         sites = replica.control.enforcement.sites
         namespaces = namespaces_with_proxies(replica.world, sites)
         roots = self._own_bundle()
-        if roots != self._roots or time.monotonic() - self._roots_seen_at > _LOOK_AGAIN:  # or somebody has changed one
+        if (
+            roots != self._roots or time.monotonic() - self._roots_seen_at > _RESYNC_SECONDS
+        ):  # another program may have changed one
             self._with_roots, self._roots, self._roots_seen_at = frozenset(), roots, time.monotonic()
         known = self._with_roots & namespaces
         self._with_roots = known | await write_config_maps(replica.connection, namespaces - known, replica.tls.bundles)

@@ -1,6 +1,6 @@
-"""The log of the controller: one line for each event, as JSON for machines or as text for people.
+"""The log of the controller: one line for each event, as JSON or as text.
 
-What a line is about stands in fields of its own, given as `extra`: `proxy`, `workload`, `port`, `policies`, `user`,
+The subject of a line is in separate fields, given as `extra`: `proxy`, `workload`, `port`, `policies`, `user`,
 `namespace` and others. `trouble` and `over` are for `Throttle`, and are not written.
 """
 
@@ -22,15 +22,15 @@ from eastgate.basics.regexes import regex
 from eastgate.reading.kubernetes import ApiError, UnreachableError
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "trouble", "over"}
-_FIRST_INTERVAL: Final = 10.0  # seconds until a trouble that lasts is passed again; twice as long each time
-_LONGEST_INTERVAL: Final = 640.0
-_FORGOTTEN: Final = 900.0  # seconds after which a line that comes again is new
-_BURST: Final = 5.0  # how often any other line is passed at once
-_REFILL: Final = 60.0  # seconds until it is passed once more
+_FIRST_INTERVAL_SECONDS: Final = 10.0  # until a lasting trouble is logged again; doubled each time
+_MAX_INTERVAL_SECONDS: Final = 640.0
+_FORGET_SECONDS: Final = 900.0  # after these, a repeated line counts as new
+_BURST: Final = 5.0  # other lines that are logged without a pause
+_REFILL_SECONDS: Final = 60.0  # until one more is logged
 _KEY_BYTES: Final = 16
-_ALL_OTHERS: Final = b""  # the key of lines that are not told apart
+_OTHER_LINES: Final = b""  # the key of lines that are counted together
 _API_SERVER: Final = "the API server"
-_Text: TypeAlias = tuple[str, str]  # the logger and the text before its values are filled in, or the name of a trouble
+_Text: TypeAlias = tuple[str, str]  # the logger and the text without its values, or the name of a trouble
 _SECRETS: Final = regex(
     r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)"
     r"|(?i:\bbearer\s+)[\w.~+/=-]+"
@@ -39,7 +39,7 @@ _SECRETS: Final = regex(
 
 
 def without_secrets(text: str) -> str:
-    """Return a text without the private keys, bearer tokens and JWTs in it."""
+    """Return a text without private keys, bearer tokens and JWTs."""
     return _SECRETS.sub("[redacted]", text)
 
 
@@ -53,7 +53,7 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
 
 
 def cleaned(value: object) -> object:
-    """Return plain data with all texts in it printable and without secrets."""
+    """Return plain data in which all texts are printable and without secrets."""
     match value:
         case bool() | int() | float() | None:
             return value
@@ -65,7 +65,7 @@ def cleaned(value: object) -> object:
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record as one JSON object, with what was given to it as `extra`."""
+    """Formats a record as one JSON object, with its `extra` fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""
@@ -83,10 +83,10 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Writes a record as a line of text, with what was given to it as `extra` at the end; a traceback follows it."""
+    """Formats a record as a line of text with its `extra` fields at the end; a traceback follows."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a line, or several with a traceback."""
+        """Return a line, or several lines with a traceback."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         fields = "".join(f" {key}={value}" for key, value in _fields(record).items())
         line = f"{at} {record.levelname:<7} {record.name}: {_clean(record.getMessage())}{fields}"
@@ -98,14 +98,15 @@ class TextFormatter(logging.Formatter):
 
 @dataclass(slots=True)
 class _Line:
-    """A line that came: when it last came, when it was last passed, and how often it came since.
+    """The state of a repeated line: the times of its last occurrence and its last output, and the number of repetitions
+    since.
 
-    Of a trouble also: whether it is over, and whether it was passed since it began.
+    For a trouble also: whether it is over, and whether it was logged since it began.
     """
 
     seen_at: float
     passed_at: float
-    interval: float = _FIRST_INTERVAL
+    interval: float = _FIRST_INTERVAL_SECONDS
     left: float = _BURST - 1.0
     repeated: int = 0
     errors: tuple[type, ...] = ()
@@ -114,19 +115,20 @@ class _Line:
 
 
 class Throttle(logging.Filter):
-    """Bounds how often a line is repeated. A line that is passed again has how often it came meanwhile (`repeated`).
+    """Limits repeated lines. A line that is logged again has the number of its suppressed repetitions (`repeated`).
 
-    Two lines are the same if they have the same text, before its values are filled in, and the same fields.
+    Two lines are the same if they have the same text without its values, and the same fields.
 
-    - A line with the field `trouble` is about something that lasts. It is passed once, and then at intervals that grow
+    - A line with the field `trouble` is about a lasting problem. It is logged once, and then at intervals that grow
       from ten seconds to about ten minutes.
-    - A line with the field `over` says that the trouble of that name, with these fields, is over. It is passed if that
-      trouble was.
-    - Any other line is passed five times, and then once a minute. So is a trouble that begins again and again.
-    - If there are a thousand different lines of one text within minutes, new ones of that text are not told apart any
-      more. No number of them hides lines of another text.
+    - A line with the field `over` reports the end of the trouble of that name with these fields. It is logged if
+      the trouble was logged.
+    - Any other line is logged five times, and then once a minute. The same holds for a trouble that begins
+      repeatedly.
+    - After a thousand different lines of one text within minutes, further lines of that text count as one. They
+      never hide lines of another text.
 
-    What is logged for debugging always passes.
+    Debug lines are always logged.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = 1000) -> None:
@@ -138,7 +140,7 @@ class Throttle(logging.Filter):
         self._cleared_at = clock()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is passed."""
+        """Return whether to log a record."""
         if record.levelno < logging.INFO:
             return True
         with self._lock:
@@ -156,17 +158,17 @@ class Throttle(logging.Filter):
             return key in lines and self._is_end_passed(record, lines[key], now)
         self._clear(now)
         if text not in self._known and len(self._known) >= self._most:
-            text = record.name, ""  # a library that writes values into its texts
+            text = record.name, ""  # for libraries that put values into their texts
         lines = self._known.setdefault(text, {})
-        key = key if key in lines or len(lines) < self._most else _ALL_OTHERS
+        key = key if key in lines or len(lines) < self._most else _OTHER_LINES
         known = lines.get(key)
         errors = _errors_of(record)
-        if known is None or now - known.seen_at > _FORGOTTEN:
+        if known is None or now - known.seen_at > _FORGET_SECONDS:
             lines[key] = _Line(now, now, errors=errors)
             return True
         known.seen_at = now
         if trouble is not None and known.is_over:
-            known.is_over, known.was_passed, known.interval = False, False, _FIRST_INTERVAL
+            known.is_over, known.was_passed, known.interval = False, False, _FIRST_INTERVAL_SECONDS
             is_due = _is_line_due(known, now)
         else:
             is_due = _is_trouble_due(known, errors, now) if trouble is not None else _is_line_due(known, now)
@@ -189,12 +191,12 @@ class Throttle(logging.Filter):
         return True
 
     def _clear(self, now: float) -> None:
-        """Forget the lines that have not come for long; look for them now and then."""
-        if now - self._cleared_at <= _FIRST_INTERVAL:
+        """Forget old lines, at most once in an interval."""
+        if now - self._cleared_at <= _FIRST_INTERVAL_SECONDS:
             return
         self._cleared_at = now
         for text, lines in list(self._known.items()):
-            self._known[text] = {key: known for key, known in lines.items() if now - known.seen_at <= _FORGOTTEN}
+            self._known[text] = {key: known for key, known in lines.items() if now - known.seen_at <= _FORGET_SECONDS}
             if not self._known[text]:
                 del self._known[text]
 
@@ -205,19 +207,19 @@ def _errors_of(record: logging.LogRecord) -> tuple[type, ...]:
 
 
 def _is_trouble_due(known: _Line, errors: tuple[type, ...], now: float) -> bool:
-    """Return whether to pass a trouble again: after the interval, or earlier if it is another sort of error now."""
+    """Return whether to log a trouble again: after the interval, or earlier for another type of error."""
     since = now - known.passed_at
-    if errors != known.errors and since >= _FIRST_INTERVAL:
-        known.interval = _FIRST_INTERVAL
+    if errors != known.errors and since >= _FIRST_INTERVAL_SECONDS:
+        known.interval = _FIRST_INTERVAL_SECONDS
         return True
     if since < known.interval:
         return False
-    known.interval = min(known.interval * 2, _LONGEST_INTERVAL)
+    known.interval = min(known.interval * 2, _MAX_INTERVAL_SECONDS)
     return True
 
 
 def _is_line_due(known: _Line, now: float) -> bool:
-    left = min(_BURST, known.left + (now - known.passed_at) / _REFILL)
+    left = min(_BURST, known.left + (now - known.passed_at) / _REFILL_SECONDS)
     if left < 1.0:
         return False
     known.left = left - 1.0
@@ -225,7 +227,7 @@ def _is_line_due(known: _Line, now: float) -> bool:
 
 
 def log_trouble(log: logging.Logger, what: str, error: Exception, **fields: str) -> None:
-    """Log that something about the API server fails. While no request gets an answer, that is one trouble for all."""
+    """Log a failed use of the API server. If the API server does not answer at all, all uses are one trouble."""
     if isinstance(error, UnreachableError):
         log.warning("the API server does not answer: %s", error, extra={"trouble": _API_SERVER})
     else:
@@ -235,17 +237,17 @@ def log_trouble(log: logging.Logger, what: str, error: Exception, **fields: str)
 
 
 def log_recovery(log: logging.Logger, what: str, **fields: str) -> None:
-    """Log that something about the API server works again, if it had failed."""
+    """Log that a use of the API server works again, if it had failed."""
     log.info("the API server answers again", extra={"over": _API_SERVER})
     log.info("%s: works again", what, extra={**fields, "over": what})
 
 
 def configure_logs(form: str, level: int) -> None:
-    """Log to standard error, as `json` or `text`, what is of this level or above."""
+    """Log records of this level or above to standard error, as `json` or `text`."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     handler.addFilter(Throttle())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(max(level, logging.WARNING))  # libraries log all that they read, secrets of callers as well
+    root.setLevel(max(level, logging.WARNING))  # libraries log everything that they read, including secrets of callers
     logging.getLogger("eastgate").setLevel(level)

@@ -1,7 +1,7 @@
-"""The metrics of a replica: what happens is counted as it does, and what is so is looked at when Prometheus asks.
+"""The metrics of a replica: counters of events, and values that are computed for each scrape.
 
-The series that name a policy are of policies that exist, and go with them. Nothing else that somebody can name (a pod,
-a host, a path) is a label.
+Series with the name of a policy exist only as long as the policy. No other name that a user can choose (a pod, a host,
+a path) is a label.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from eastgate.control.access_log import Observation, rule_of, would_be
 from eastgate.control.authorizer.checks import ProxyAnswer
 from eastgate.control.authorizer.log import AuthorizerMetrics
 
-_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_BUCKET_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _DECIDERS: Final = (
     "none-of-",
     "proxy/",
@@ -33,9 +33,9 @@ _LEVELS: Final = ("connection", "request", "handshake")
 
 
 class ControllerMetrics:
-    """The metrics that are counted as things happen, in the registry of the replica.
+    """The counters of events, in the registry of the replica.
 
-    `checks` are those of the authorizer, in a registry of their own: some of its names mean something else here.
+    `checks` are those of the authorizer, in a separate registry, since some of its names mean something else here.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -44,28 +44,28 @@ class ControllerMetrics:
         self.check_registry = check_registry
         self._check_decisions = Counter(
             "eastgate_check_decisions",
-            "Decisions of this authorizer, by verdict and the policy that decided, or what did where none has.",
+            "Decisions of this authorizer, by verdict and deciding policy; without one, the kind of decider.",
             ["verdict", "policy"],
             registry=registry,
         )
         self._decisions = Counter(
             "eastgate_decisions",
-            "Decisions that proxies sent, by level, verdict and the policy that decided, or what did where none has.",
+            "Decisions that proxies sent, by level, verdict and deciding policy; without one, the kind of decider.",
             ["level", "verdict", "policy"],
             registry=registry,
         )
         self._audit_denied = Counter(
             "eastgate_audit_denied",
-            "Allowed decisions that proxies sent and a policy in audit mode would have denied.",
+            "Allowed decisions that proxies sent, and that a policy in audit mode would have denied.",
             ["level", "policy"],
             registry=registry,
         )
         self._watch_errors = Counter(
             "eastgate_watch_errors", "Lists and watches that failed, by kind.", ["kind"], registry=registry
         )
-        self._applied = self._histogram("apply_seconds", "How long it took to apply a batch of changes.")
+        self._applied = self._histogram("apply_seconds", "Time to apply a batch of changes.")
         self._change_to_applied = self._histogram(
-            "change_to_applied_seconds", "From the arrival of a change until it was applied, and handed to proxies."
+            "change_to_applied_seconds", "Time from the arrival of a change until it was applied and sent to proxies."
         )
         self._admissions = Counter(
             "eastgate_admission_requests",
@@ -75,13 +75,13 @@ class ControllerMetrics:
         )
         self._unproven = Counter(
             "eastgate_admission_unproven",
-            "Changes that were admitted although it is not proven what they open.",
+            "Admitted changes whose openings are not proven.",
             registry=registry,
         )
-        self._admission_seconds = self._histogram("admission_seconds", "How long a review took.", "webhook")
+        self._admission_seconds = self._histogram("admission_seconds", "Time of a review.", "webhook")
 
     def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
-        return Histogram(f"eastgate_{name}", text, labels, buckets=_SECONDS, registry=self.registry)
+        return Histogram(f"eastgate_{name}", text, labels, buckets=_BUCKET_SECONDS, registry=self.registry)
 
     def failed_watch(self, kind: str) -> None:
         """Count a list or a watch that failed."""
@@ -99,11 +99,11 @@ class ControllerMetrics:
         self._admission_seconds.labels(webhook).observe(seconds)
 
     def admitted_unproven(self) -> None:
-        """Count a change that was admitted although it is not proven what it opens."""
+        """Count a change that was admitted without full proof."""
         self._unproven.inc()
 
     def checked(self, answer: ProxyAnswer, seconds: float, policies: Container[str]) -> None:
-        """Count an answer of the authorizer. `policies` are the names of those that exist. Any thread may call it."""
+        """Count an answer of the authorizer. `policies` are the names of existing policies. Any thread may call it."""
         self.checks.count("grpc", answer, seconds)
         who = str(answer.why or answer.record.get("decider") or "authorizer")
         self._check_decisions.labels(_VERDICTS[not answer.allowed], decider(f"0:{who}", policies)).inc()
@@ -129,7 +129,7 @@ class ControllerMetrics:
 
 
 def decider(decision: str, policies: Container[str]) -> str:
-    """Return the policy that a verdict is named after, if it exists; else the sort of what decided."""
+    """Return the policy in the name of a verdict, if it exists; else the kind of decider."""
     policy, _ = rule_of(decision)
     if policy is not None:
         return policy if policy in policies else _OTHER

@@ -1,4 +1,4 @@
-"""The options of the controller, and the names that it has in its cluster."""
+"""The options of the controller, and its names in a cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PEERS_PORT: Final = 15013
 
 @dataclass(frozen=True, slots=True)
 class ListeningPorts:
-    """The ports of a replica; 0 means any that is free."""
+    """The ports of a replica; 0 means any free port."""
 
     xds: int = XDS_PORT
     authorizer: int = AUTHORIZER_PORT
@@ -31,15 +31,15 @@ class ListeningPorts:
     webhooks: int = 9443
     http: int = 8080
     svid: int | None = None
-    """For proxies that prove their account by an SVID instead of a token; closed by default."""
+    """The port for proxies that prove their account by an SVID instead of a token; closed by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservationOptions:
-    """What is shown of a replica beside its metrics: a port for snapshots on its loopback, and a log of decisions.
+    """Observation of a replica beside its metrics: a port for snapshots on its loopback address, and a decision log.
 
-    `decision_log` is a file, or `-` for standard output; without one, none is written. With `access_logs`, proxies send
-    what they log of decisions.
+    `decision_log` is a file, or `-` for standard output; None: no log. With `access_logs`, proxies send their logs of
+    decisions.
     """
 
     debug_port: int | None = None
@@ -50,13 +50,14 @@ class ObservationOptions:
 
 @dataclass(frozen=True, slots=True)
 class ControllerOptions:
-    """How one replica runs.
+    """The options of one replica.
 
-    `replica` is its name among all of them: that of its pod. `native` is the mesh whose own policies are written for
-    those of GEP-3779, with what it is `assumed` to do. Without `webhooks`, nothing is asked of it before it is stored.
-    `webhook_client_ca` is a file with the CA of API servers, `webhook_client_names` are their names in certificates.
-    With `shared_status`, the status of kinds of other APIs is ours to write, unless their own controllers run.
-    Without `gateways`, Gateways of its class are left alone; with `gateway_class` the class is made where none exists.
+    `replica` is its unique name: that of its pod. `native` is the mesh for which GEP-3779 policies are written as its
+    own policies, with the `assumed` properties. Without `webhooks`, changes are not judged before they are stored.
+    `webhook_client_ca` is a file with the CA of API servers, and `webhook_client_names` are their names in
+    certificates. With `shared_status`, Eastgate writes the status of kinds of other APIs, unless their own controllers
+    run. Without `gateways`, Gateways of its class are ignored. With `gateway_class`, the class is created if it does
+    not exist.
     """
 
     replica: str

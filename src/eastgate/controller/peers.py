@@ -1,4 +1,4 @@
-"""The replicas among each other: each tells what its proxies have acknowledged, and the leader asks them all."""
+"""Reports between replicas: each reports the acknowledgements of its proxies, and the leader asks all replicas."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     import httpx2
 
 _LOG = logging.getLogger(__name__)
-_NO_REPORT = "a replica that does not tell what its proxies have"
+_NO_REPORT = "a replica without a report"
 _PATH = "/report"
 _NAME_LABEL = "app.kubernetes.io/name"
-_SECONDS = 3.0
+_TIMEOUT_SECONDS = 3.0
 _JSON = (("content-type", "application/json"),)
 
 
 def peer_addresses(world: World, namespace: str, replica: str) -> list[str]:
-    """Return the addresses of the other replicas: the pods of the controller that have one."""
+    """Return the addresses of the other replicas: the pods of the controller with an address."""
     return sorted(
         workload.ips[0]
         for workload in world.workloads.values()
@@ -42,7 +42,7 @@ def peer_addresses(world: World, namespace: str, replica: str) -> list[str]:
 
 
 class PeerServer(HttpListener):
-    """Tells other replicas what this one knows; nobody else is heard. Use it with `async with`."""
+    """Sends the report of this replica to other replicas, and to no other client. Use it with `async with`."""
 
     def __init__(
         self, host: str, port: int, tls: ServerTls, identity: str, report: Callable[[], ReplicaReport]
@@ -52,7 +52,7 @@ class PeerServer(HttpListener):
         self._endpoint = TlsEndpoint(host, port, tls.context, lambda: tls.bundles, lambda peer: peer == identity)
 
     async def listen(self) -> asyncio.Server:
-        """Open the port, for replicas alone."""
+        """Open the port, which accepts only replicas."""
         return await self._endpoint.listen(self.http.protocol)
 
     def _answer(self, request: ServedRequest) -> ServedResponse:
@@ -62,16 +62,16 @@ class PeerServer(HttpListener):
 
 
 class PeerReports:
-    """Asks the other replicas. One that does not answer has no report: nothing is known of its proxies."""
+    """Gets the reports of the other replicas. A replica that does not answer has no report: its proxies are unknown."""
 
     def __init__(self, tls: ServerTls, identity: str, port: int) -> None:
         self._tls = tls
         self._identity = identity
         self.port = port
-        self._silent: set[str] = set()  # addresses that did not answer when they were last asked
+        self._silent: set[str] = set()  # addresses that did not answer the last request
 
     async def ask(self, addresses: Iterable[str]) -> list[ReplicaReport]:
-        """Return the reports of those that answer."""
+        """Return the reports of the replicas that answer."""
         asked = list(addresses)
         for gone in self._silent.difference(asked):
             self._silent.discard(gone)
@@ -85,7 +85,7 @@ class PeerReports:
         host = f"[{address}]" if ":" in address else address
         try:
             context = self._tls.client_context()
-            async with httpx2.AsyncClient(verify=context, timeout=_SECONDS, trust_env=False) as client:
+            async with httpx2.AsyncClient(verify=context, timeout=_TIMEOUT_SECONDS, trust_env=False) as client:
                 response = await client.get(f"https://{host}:{self.port}{_PATH}")
                 self._verify(response)
                 response.raise_for_status()
@@ -93,15 +93,15 @@ class PeerReports:
         except (httpx2.HTTPError, OSError, ValueError, RecursionError, msgspec.MsgspecError, IdentityError) as error:
             self._silent.add(address)
             fields = {"address": address, "trouble": _NO_REPORT}
-            _LOG.warning("the replica at %s does not tell what its proxies have: %s", address, error, extra=fields)
+            _LOG.warning("the replica at %s does not report its proxies: %s", address, error, extra=fields)
             return None
         if address in self._silent:
             self._silent.discard(address)
             fields = {"address": address, "over": _NO_REPORT}
-            _LOG.info("the replica at %s tells again what its proxies have", address, extra=fields)
+            _LOG.info("the replica at %s reports its proxies again", address, extra=fields)
         return report
 
     def _verify(self, response: httpx2.Response) -> None:
-        """Raise PeerError where not a replica answers: another pod may have the address of one that is gone."""
+        """Raise PeerError if the peer is not a replica: another pod may have the address of an old replica."""
         connection = response.extensions["network_stream"].get_extra_info("ssl_object")
         verify_connection(connection, self._tls.bundles, self._identity)

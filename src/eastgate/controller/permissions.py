@@ -1,4 +1,4 @@
-"""What the controller asks of the API server, as rules of RBAC: made from the lists that the code itself works with."""
+"""The permissions of the controller, as RBAC rules: made from the lists that the code itself uses."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Rule: TypeAlias = dict[str, list[str]]
 _LEASE: Final = "eastgate"
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _EXTENSIONS: Final = "apiextensions.k8s.io"
-_GONE: Final = frozenset({"extensions"})  # groups that are read in files, and that no supported API server has
-_IRREGULAR: Final[Mapping[tuple[str, str], str]] = {
+_LEGACY_GROUPS: Final = frozenset({"extensions"})  # in files only: no supported API server has them
+_IRREGULAR_PLURALS: Final[Mapping[tuple[str, str], str]] = {
     ("consul.hashicorp.com", "ServiceIntentions"): "serviceintentions",
     ("k8s.cni.cncf.io", "MultiNetworkPolicy"): "multi-networkpolicies",
     ("k8s.otterize.com", "ClientIntents"): "clientintents",
@@ -36,13 +36,13 @@ _IRREGULAR: Final[Mapping[tuple[str, str], str]] = {
 FINALIZER_RULES: Final[list[Rule]] = [
     {"apiGroups": [GATEWAY_GROUP], "resources": ["gateways/finalizers"], "verbs": ["update"]}
 ]
-"""For clusters that ask for it where an object belongs to another (`OwnerReferencesPermissionEnforcement`)."""
+"""For clusters that require it to set an owner (`OwnerReferencesPermissionEnforcement`)."""
 
 
 def plural_of(group: str, kind: str) -> str:
-    """Return the name of the resource of a kind that is read."""
-    if (group, kind) in _IRREGULAR:
-        return _IRREGULAR[group, kind]
+    """Return the plural name of a kind."""
+    if (group, kind) in _IRREGULAR_PLURALS:
+        return _IRREGULAR_PLURALS[group, kind]
     lower = kind.lower()
     if lower.endswith("y") and lower[-2] not in "aeiou":
         return f"{lower[:-1]}ies"
@@ -50,10 +50,10 @@ def plural_of(group: str, kind: str) -> str:
 
 
 def base_rules() -> list[Rule]:
-    """Return what every controller needs in all namespaces.
+    """Return the rules that every controller needs in all namespaces.
 
-    It reads each kind that has a say in who may talk to whom, writes status and events, reviews tokens of proxies, and
-    keeps a ConfigMap with its CA in namespaces with proxies.
+    It reads each kind that can change a decision. It writes status and events, and reviews tokens of proxies. It keeps
+    a ConfigMap with its CA in namespaces with proxies.
     """
     return [
         *_rules(((kind.group, plural_of(kind.group, kind.kind)) for kind in _followed()), ["list", "watch"]),
@@ -68,7 +68,7 @@ def base_rules() -> list[Rule]:
 
 
 def webhook_rules() -> list[Rule]:
-    """Return what the certificates of webhooks need: our configurations, and definitions in several versions."""
+    """Return the rules for webhook certificates: Eastgate's configurations, and definitions with several versions."""
     return [
         _rule(_ADMISSION, ["validatingwebhookconfigurations"], ["get", "update"], [VALIDATING]),
         _rule(_ADMISSION, ["mutatingwebhookconfigurations"], ["get", "update"], [MUTATING]),
@@ -77,7 +77,7 @@ def webhook_rules() -> list[Rule]:
 
 
 def gateway_rules() -> list[Rule]:
-    """Return what Gateways need: the objects that are made for them, and the status of theirs and of routes."""
+    """Return the rules for Gateways: their objects, and the status of Gateways and routes."""
     followed = {(kind.group, plural_of(kind.group, kind.kind)) for kind in _followed()}
     objects = [(resource.group, resource.plural) for resource in OBJECT_RESOURCES]
     kinds = ("GatewayClass", "Gateway", *ROUTE_KINDS)
@@ -89,12 +89,12 @@ def gateway_rules() -> list[Rule]:
 
 
 def gateway_class_rules() -> list[Rule]:
-    """Return what making the GatewayClass needs, where Gateway API comes later than the controller."""
+    """Return the rules to create the GatewayClass, if Gateway API is installed after the controller."""
     return [_rule(GATEWAY_GROUP, ["gatewayclasses"], ["create"])]
 
 
 def shared_status_rules() -> list[Rule]:
-    """Return what writing shared statuses needs, and finding out whether other controllers do."""
+    """Return the rules to write shared statuses, and to detect other controllers that write them."""
     kinds = dialects.registered().policies.values()
     shared = {(kind.group, plural_of(kind.group, kind.kind)) for kind in kinds if kind.status_lease is not None}
     return [
@@ -105,7 +105,7 @@ def shared_status_rules() -> list[Rule]:
 
 
 class UserRole(enum.StrEnum):
-    """The roles of Kubernetes for the users of a namespace; each includes those before it."""
+    """The Kubernetes roles for users of a namespace; each includes the roles before it."""
 
     VIEW = "view"
     EDIT = "edit"
@@ -113,10 +113,10 @@ class UserRole(enum.StrEnum):
 
 
 def user_rules(role: UserRole) -> list[Rule]:
-    """Return what a role adds for the kinds that only Eastgate defines, to the roles before it.
+    """Return the rules that a role adds for the kinds that only Eastgate defines.
 
-    Policies are for those who may edit NetworkPolicies. An Invariant limits them, so that it is for admins of the
-    namespace. Kinds of the whole cluster are shown, and changed by nobody who has a role of this kind.
+    A user who may edit NetworkPolicies may edit policies. An Invariant limits policies, so only admins of the namespace
+    may edit it. These roles show cluster-scoped kinds, and do not change them.
     """
     definitions = served()
     own = [each for each in definitions if not each.cluster_scoped]
@@ -132,19 +132,19 @@ def user_rules(role: UserRole) -> list[Rule]:
 
 
 def native_rules(mesh: NativeMesh) -> list[Rule]:
-    """Return what policies of an installed mesh need. What was written for the other mesh is deleted."""
+    """Return the rules for policies of an installed mesh. Written policies of the other mesh are deleted."""
     own = [(each.group, each.plural) for each in NATIVE_RESOURCES if each.group == GROUPS[mesh]]
     others = [(each.group, each.plural) for each in NATIVE_RESOURCES if each.group != GROUPS[mesh]]
     return [*_rules(own, ["create", "delete", "update"]), *_rules(others, ["delete"])]
 
 
 def secret_rules() -> list[Rule]:
-    """Return what reading Secrets needs, wherever they are. With a field selector, names may limit it."""
+    """Return the rules to read Secrets in any namespace. With a field selector, names may limit them."""
     return [_rule("", ["secrets"], ["list", "watch"])]
 
 
 def own_rules() -> list[Rule]:
-    """Return what is needed in the controller's own namespace: its Lease and its CA."""
+    """Return the rules in the controller's own namespace: its Lease and its CA."""
     leases, secrets = ("coordination.k8s.io", ["leases"]), ("", ["secrets"])
     return [
         _rule(*leases, ["create"]),
@@ -156,11 +156,11 @@ def own_rules() -> list[Rule]:
 
 def _followed() -> list[WatchedKind]:
     kinds = (*watched_kinds(), *ALSO_FOLLOWED)
-    return [kind for kind in kinds if (kind.group, kind.kind) not in BY_NAME and kind.group not in _GONE]
+    return [kind for kind in kinds if (kind.group, kind.kind) not in BY_NAME and kind.group not in _LEGACY_GROUPS]
 
 
 def _policies_with_status() -> set[tuple[str, str]]:
-    """Return the kinds of policies whose status is always ours to write."""
+    """Return the kinds of policies whose status Eastgate always writes."""
     return {
         (kind.group, plural_of(kind.group, kind.kind))
         for kind in dialects.registered().policies.values()

@@ -1,6 +1,7 @@
-"""One replica of the controller: it follows the cluster, serves its proxies and answers webhooks. All replicas do.
+"""One replica of the controller: it follows the cluster, serves its proxies and answers webhooks, as every replica
+does.
 
-What it would write is left to the one that leads (`leading`).
+Only the leader writes (`leading`).
 """
 
 from __future__ import annotations
@@ -68,16 +69,16 @@ from eastgate.settings import Settings
 _LOG = logging.getLogger(__name__)
 _CLASSES: Final = WatchedKind(GATEWAY_GROUP, "GatewayClass")
 ALSO_FOLLOWED: Final = (_CLASSES, *(WatchedKind(GROUP, kind, (VERSION,)) for kind in INVARIANTS))
-"""Kinds that no decision depends on, and that are followed all the same."""
-_REFRESH: Final = 30.0  # seconds
-_MUCH_READ: Final = 2 << 20  # bytes of policies, after which memory is given back
-_SETTLING: Final = 5.0  # seconds until then: more may come
+"""Kinds that are followed although no decision depends on them."""
+_REFRESH_SECONDS: Final = 30.0
+_TRIM_AFTER_BYTES: Final = 2 << 20  # of policies that were read, before memory is released
+_SETTLE_SECONDS: Final = 5.0  # before memory is released, since more policies may come
 _CA: Final = "reading the CA"  # in the log
-_OF_GATEWAYS: Final = frozenset({"GatewayClass", "Gateway", *ROUTE_KINDS})
+_GATEWAY_KINDS: Final = frozenset({"GatewayClass", "Gateway", *ROUTE_KINDS})
 
 
 class Replica:
-    """A running replica. Use it with `async with`, and have `follow` run. `failures` counts those of several."""
+    """A running replica. Use it with `async with`, and run `follow`. `failures` counts those of several replicas."""
 
     def __init__(
         self,
@@ -99,42 +100,43 @@ class Replica:
         self.metrics.registry.register(self.task_failures)
         self._decisions: SampledDecisions | None = None
         self._deciders = Deciders()
-        self._much_read = Nudge()
+        self._memory_due = Nudge()
         self.invariant_states: dict[PolicyRef, str] = {}
         """The reason of the condition of each Invariant, while this replica leads."""
         self.applying_since: float | None = None
-        """Since when a batch of changes is being applied, by the monotonic clock; None: none is."""
+        """The start of the current batch of changes, by the monotonic clock, or None."""
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the replica serves: it listed and follows every kind, and has computed what proxies enforce.
+        """Return whether the replica serves: it has listed and follows every kind, and has computed the resources of
+        proxies.
 
-        A replica that may not see some policies would let proxies allow requests that those deny.
+        A replica that may not list some policies would let proxies allow requests that those policies deny.
         """
         return self.ready and self.control.has_begun and not self.unseen_policies and self.source.follower.is_running
 
     @property
     def unseen_policies(self) -> list[str]:
-        """Return the kinds of policies that may not be listed."""
+        """Return the kinds of policies that the controller may not list."""
         read = {(group, kind) for group, _, kind in dialects.registered().policies}
         unlisted = self.source.follower.unlisted
         return [str(resource) for resource in unlisted if (resource.group, resource.kind) in read]
 
     def certificate_ends(self) -> dict[str, datetime]:
-        """Return when the certificates of the control plane expire, by what they are."""
+        """Return the expiry of each certificate of the control plane, by its role."""
         ends = dict(self.ca.ends)
-        with suppress(IdentityError):  # there may be none now, which others report
+        with suppress(IdentityError):  # there may be none now, which is reported elsewhere
             ends["server"] = self.tls.end
         return ends
 
     @property
     def authority(self) -> Authority:
-        """Return the authority, as of the last change that was applied."""
+        """Return the authority after the last applied change."""
         return self.source.authority
 
     @property
     def world(self) -> World:
-        """Return what exists."""
+        """Return the world of the authority."""
         return self.authority.world
 
     @property
@@ -143,11 +145,11 @@ class Replica:
         return self.source.follower.held.kept
 
     def find(self, ref: PolicyRef) -> Resource | None:
-        """Return the kind of an object as it is served."""
+        """Return the served resource of an object's kind."""
         return self.source.follower.resources.get((ref.group, ref.kind))
 
     def listen(self, listener: Callable[[ClusterChanges], None]) -> Callable[[], None]:
-        """Call `listener` with every batch that was applied, until the function that this returns is called."""
+        """Call `listener` with every applied batch, until the returned function is called."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -273,7 +275,7 @@ class Replica:
     # Following
 
     async def follow(self) -> None:
-        """Apply the changes of the cluster until that fails. Then this replica may lack a change and must be replaced.
+        """Apply the changes of the cluster until an error. Then this replica may lack a change and must be replaced.
 
         Raises the error.
         """
@@ -282,26 +284,26 @@ class Replica:
     async def _apply_changes(self) -> None:
         async for changes in self.source.batches():
             await self.apply(changes)
-            del changes  # it may be large, and the next one come late
+            del changes  # it may be large, and the next one may come late
 
     async def keep_ca(self) -> None:
-        """Wait, then read the Secret of the CA again, which the leader replaces in time."""
-        await asyncio.sleep(_REFRESH)
+        """Wait, then read the Secret of the CA again, since the leader rotates the CA."""
+        await asyncio.sleep(_REFRESH_SECONDS)
         try:
             await self.ca.refresh()
             log_recovery(_LOG, _CA)
         except (ApiError, UnreachableError) as error:
             log_trouble(_LOG, _CA, error)
 
-    async def keep_small(self) -> None:
-        """Give memory back once much of it was used: to read a policy takes a multiple of what is kept of it."""
-        await self._much_read.wait()
-        await asyncio.sleep(_SETTLING)
+    async def release_memory(self) -> None:
+        """Release memory after many policies were read: reading a policy takes much more memory than storing it."""
+        await self._memory_due.wait()
+        await asyncio.sleep(_SETTLE_SECONDS)
         self.source.follower.held.sizes.turnover = 0
         await asyncio.to_thread(give_memory_back)
 
     async def apply(self, changes: ClusterChanges) -> None:
-        """Apply one batch: to the authority, to what proxies enforce, and to what is known of statuses."""
+        """Apply one batch to the authority, the resources of proxies, and the statuses."""
         began = self.applying_since = time.monotonic()
         try:
             with span("apply changes", {"put": len(changes.put), "removed": len(changes.removed)}):
@@ -315,7 +317,7 @@ class Replica:
         policies = _generations(obj for ref in changes.touched if (obj := self.objects.get(ref)) is not None)
         has_applied = self.control.tracker.has_applied
         if not changes.changes_anything and all(has_applied(name, *known) for name, known in policies.items()):
-            self.statuses.take_objects(changes.touched)  # a status, which is most of what a watch brings
+            self.statuses.take_objects(changes.touched)  # only a status changed, as in most events of a watch
             return
         applied: list[Changes] = []
         with self.control.lock:
@@ -328,8 +330,8 @@ class Replica:
         self._forget(removed)
         if self.options.webhooks:
             self.judges.update(applied, changes.put)
-        if self.source.follower.held.sizes.turnover > _MUCH_READ:
-            self._much_read()
+        if self.source.follower.held.sizes.turnover > _TRIM_AFTER_BYTES:
+            self._memory_due()
         self.statuses.take_changes(changes.touched, touched)
         for listener in tuple(self._listeners):
             listener(changes)
@@ -342,13 +344,15 @@ class Replica:
             self.control.server.metrics.forget(policy)
 
     def _on_decided(self, answer: ProxyAnswer, seconds: float) -> None:
-        """Count a decision, and log it. It is called in the thread of the check."""
+        """Count and log a decision. It is called in the thread of the check."""
         self.metrics.checked(answer, seconds, self.control.tracker.policies)
-        if self._decisions is not None and not self.options.observation.access_logs:  # else the gateway sends it
+        if (
+            self._decisions is not None and not self.options.observation.access_logs
+        ):  # otherwise the gateway sends the decision
             self._decisions.decided(answer, seconds)
 
     def _on_record(self, _proxy: AuthenticatedProxy, record: Mapping[str, Any]) -> None:
-        """Count a decision that a proxy sent, and log it."""
+        """Count and log a decision that a proxy sent."""
         observation = read_record(record)
         if observation is None:
             return
@@ -356,9 +360,9 @@ class Replica:
         if self._decisions is None:
             return
         audited = self._deciders.audited(observation, self.control.enforcement.authority)
-        would_deny = any(each.changes and each.verdict is Would.DENY for each in audited)  # sampled as a denial is
-        told = {**record, "audited": [each.to_json() for each in audited]} if audited else record
-        self._decisions.observed(told, allowed=observation.allowed and not would_deny)
+        would_deny = any(each.changes and each.verdict is Would.DENY for each in audited)  # sampled like a denial
+        logged = {**record, "audited": [each.to_json() for each in audited]} if audited else record
+        self._decisions.observed(logged, allowed=observation.allowed and not would_deny)
 
     def on_failure(self, name: str, error: Exception) -> None:
         """Count and log the failure of a background task."""
@@ -371,17 +375,17 @@ class Replica:
 
     def _on_trouble(self, what: str, error: Exception) -> None:
         self.metrics.failed_watch(what)
-        if isinstance(error, ApiError | UnreachableError | ValueError):  # others are logged where they happen
+        if isinstance(error, ApiError | UnreachableError | ValueError):  # other errors are logged where they happen
             log_trouble(_LOG, what, error, kind=what)
 
 
 def _is_kept(resource: Resource) -> bool:
-    is_gateway = resource.group == GATEWAY_GROUP and resource.kind in _OF_GATEWAYS
+    is_gateway = resource.group == GATEWAY_GROUP and resource.kind in _GATEWAY_KINDS
     return is_gateway or keeps_status(resource) or (resource.group == GROUP and resource.kind in INVARIANTS)
 
 
 def _generations(objects: Iterable[JsonObject]) -> dict[str, tuple[int, str]]:
-    """Return the generation and uid of objects, by the names that proxies' resources have for policies."""
+    """Return the generation and uid of objects, by the policy names in resources of proxies."""
     generations = {}
     for obj in objects:
         metadata = obj["metadata"]

@@ -1,7 +1,7 @@
-"""Traces by OpenTelemetry, where an exporter is configured; else nothing of it is imported, and a span costs a call.
+"""OpenTelemetry traces, if an exporter is configured. Otherwise nothing is imported, and a span costs one call.
 
 The variables are those of the OpenTelemetry SDK: `OTEL_EXPORTER_OTLP_ENDPOINT` turns traces on, `OTEL_SDK_DISABLED` and
-`OTEL_TRACES_EXPORTER=none` turn them off; samplers and batches are the SDK's own.
+`OTEL_TRACES_EXPORTER=none` turn them off. The SDK also configures samplers and batches.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _tracer: Tracer | None = None
 
 
 def wants_traces(environment: Mapping[str, str]) -> bool:
-    """Return whether somebody has asked for traces."""
+    """Return whether the environment turns traces on."""
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true" or environment.get("OTEL_TRACES_EXPORTER") == "none":
         return False
     return any(environment.get(name) for name in _ENDPOINTS)
 
 
 def start_tracing(service: str) -> Callable[[], None]:
-    """Export traces if somebody has asked for them; return what ends that, and sends what is left."""
+    """Export traces if the environment turns them on; return a function that sends the remaining ones and ends."""
     if not wants_traces(os.environ):
         return lambda: None
     try:
@@ -40,7 +40,7 @@ def start_tracing(service: str) -> Callable[[], None]:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        _LOG.error("traces are wanted, but the packages for them are missing: install eastgate[otel]")
+        _LOG.error("traces are turned on, but their packages are missing: install eastgate[otel]")
         return lambda: None
     resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME", "eastgate")})
     provider = TracerProvider(resource=resource.merge(Resource({"service.instance.id": service})))
@@ -55,7 +55,7 @@ def start_tracing(service: str) -> Callable[[], None]:
 
 
 def trace_by(provider: TracerProvider) -> Callable[[], None]:
-    """Make spans by a provider, until the function that this returns is called."""
+    """Use a provider for spans, until the returned function is called."""
     global _tracer
     _tracer = provider.get_tracer("eastgate", __version__)
     return _stop
@@ -70,7 +70,7 @@ def _stop() -> None:
 def span(
     name: str, attributes: Mapping[str, str | int | bool] | None = None, *, headers: Mapping[str, str] | None = None
 ) -> Iterator[Span | None]:
-    """Make a span of what happens inside; None where nobody wants any. `headers` may name its parent, as W3C has it."""
+    """Trace the block as a span, or yield None without tracing. `headers` may name a parent in the W3C format."""
     if _tracer is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Policy APIs, each mapped into the IR. `DIALECTS` is the one place where they are registered."""
+"""Policy APIs, each mapped into the IR. `DIALECTS` is the only place where they are registered."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ __all__ = [
     "unread",
 ]
 
-# One line for each dialect. What reads, decides, reports and enforces finds them here and nowhere else.
+# One line for each dialect. All code that reads, decides, reports or enforces finds the dialects here.
 DIALECTS: tuple[Dialect[Any], ...] = (
     gep3779.DIALECT,
     accesspolicy.DIALECT,
@@ -81,22 +81,22 @@ bring_sections(lambda: [dialect.settings for dialect in DIALECTS if dialect.sett
 
 
 def registered() -> Registry:
-    """Return the dialects that are registered, with what is known of their kinds."""
+    """Return the registered dialects, with the known properties of their kinds."""
     return _registry(DIALECTS)
 
 
 @lru_cache(maxsize=2)
 def _registry(dialects: tuple[Dialect[Any], ...]) -> Registry:
-    return Registry((rejected.DIALECT, *dialects))  # what cannot be read comes first
+    return Registry((rejected.DIALECT, *dialects))  # policies that cannot be read come first
 
 
 def dialect_of(policy: Policy) -> Dialect[Any]:
-    """Return the dialect that a policy is written in."""
+    """Return the dialect of a policy."""
     return registered().of_model(type(policy))
 
 
 def reads(api_version: str, kind: str) -> bool:
-    """Return whether a dialect reads documents of this kind, so that their lines must be kept."""
+    """Return whether a dialect reads documents of this kind, so that their positions must be kept."""
     group, _, version = api_version.rpartition("/")
     return (group, version, kind) in registered().read
 
@@ -104,8 +104,8 @@ def reads(api_version: str, kind: str) -> bool:
 def matters(api_version: str, kind: str) -> bool:
     """Return whether a document of this type can change a decision.
 
-    It can if it is a policy, also of a kind that is not read, or claims to be one, or decides which objects exist.
-    Others stop no decision. Either argument may be empty, where it is not known.
+    It can if it is a policy (of any kind, read or not), claims to be one, or decides which objects exist. Errors in
+    other documents stop no decision. Either argument may be empty if it is unknown.
     """
     return _matters(registered(), api_version, kind)
 
@@ -122,12 +122,12 @@ def _matters(registry: Registry, api_version: str, kind: str) -> bool:
 
 
 def takes(api_version: str, kind: str) -> bool:
-    """Return whether a document of this type is read: it matters, or may install a mesh that policies depend on."""
+    """Return whether a document of this type is read: it can change a decision, or may install a mesh."""
     return matters(api_version, kind) or may_install(api_version, kind)
 
 
 def deploys(api_version: str, kind: str) -> bool:
-    """Return whether a document of this type is a policy, also of a kind that is not read, or a workload."""
+    """Return whether a document of this type is a policy (of any kind, read or not), or a workload."""
     group, _, version = api_version.rpartition("/")
     unread_here = _unread(registered(), group, version, kind)
     is_workload = (group, kind) == ("", "Pod") or CONTROLLER_KINDS.get(kind) == group
@@ -136,19 +136,19 @@ def deploys(api_version: str, kind: str) -> bool:
 
 
 def is_policy(document: Document) -> bool:
-    """Return whether a document is a policy, or claims to be one, or is unknown in a group of policies."""
+    """Return whether a document is a policy, claims to be one, or has an unknown kind in a group of policies."""
     return _is_policy(registered(), document.group, document.version, document.kind)
 
 
 def is_route(document: Document) -> bool:
-    """Return whether a document is a route: with errors it closes its parents, as policies close their targets."""
+    """Return whether a document is a route. A route with errors closes its parents, as policies close their targets."""
     return document.group == GATEWAY_GROUP and document.kind.endswith("Route")
 
 
 def unread(document: Document) -> UnreadKind | None:
-    """Return the kind of a document that has a say in authorization and that no dialect reads; None where it has none.
+    """Return the kind of a document that affects authorization and that no dialect reads, or None.
 
-    A kind that only looks so, in a group that nobody knows, is returned too.
+    A kind in an unknown group is also returned if its name looks like one of these.
     """
     return _unread(registered(), document.group, document.version, document.kind)
 
@@ -163,7 +163,11 @@ def _is_policy(registry: Registry, group: str, version: str, kind: str) -> bool:
         return False
     use = registry.name_uses.get(kind, NameUse.COMMON)
     ours = use is NameUse.OURS_ALONE or "." not in group or group == GATEWAY_GROUP
-    return group in registry.groups or (use is not NameUse.COMMON and ours) or _meant(registry, group, kind) is not None
+    return (
+        group in registry.groups
+        or (use is not NameUse.COMMON and ours)
+        or _probable_group(registry, group, kind) is not None
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -176,15 +180,15 @@ def _unread(registry: Registry, group: str, version: str, kind: str) -> UnreadKi
 
 
 @lru_cache(maxsize=256)
-def _meant(registry: Registry, group: str, kind: str) -> str | None:
-    """Guess the group that was meant by the author of a kind of ours in a group that does not exist."""
+def _probable_group(registry: Registry, group: str, kind: str) -> str | None:
+    """Return the group that the author probably meant, for a known kind in a group that does not exist; or None."""
     if group == GATEWAY_GROUP:
         return None
     return did_you_mean(group, {home for home, _, name in registry.policies if name == kind})
 
 
 def read_policy(document: Document, settings: Settings, reporter: Reporter) -> Policy | None:
-    """Return the policy that a document describes; None, with the reason reported, where it describes none."""
+    """Return the policy of a document. If it has none, report the reason and return None."""
     if isinstance(origin := origin_of(document), OversizedObject):
         origin.report(reporter)
         return None
@@ -198,7 +202,7 @@ def read_policy(document: Document, settings: Settings, reporter: Reporter) -> P
 
 
 def reject(document: Document, errors: Sequence[Diagnostic], settings: Settings) -> rejected.RejectedPolicy:
-    """Return the policy that closes what a document with errors targets, or may apply to."""
+    """Return the policy that closes the targets of a document with errors, or everything that it may apply to."""
     registry = registered()
     policy = rejected.reject(
         document,
@@ -212,7 +216,7 @@ def reject(document: Document, errors: Sequence[Diagnostic], settings: Settings)
 
 
 def read_object(document: Document, settings: Settings, reporter: Reporter) -> Backend | None:
-    """Return the object that a document of a dialect declares; None where it declares none, or has errors."""
+    """Return the object that a document of a dialect declares, or None if it declares none or has errors."""
     kind = registered().objects.get((document.group, document.version, document.kind))
     node = document.node if kind is not None else None
     if kind is None or node is None:
@@ -221,7 +225,7 @@ def read_object(document: Document, settings: Settings, reporter: Reporter) -> B
 
 
 def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> None:
-    """Report what is wrong with an object of no dialect that refers to resources of one."""
+    """Report wrong references from an object of no dialect to resources of a dialect."""
     for dialect in DIALECTS:
         if dialect.inspect is not None:
             dialect.inspect(manifest, declared, reporter)
@@ -257,14 +261,14 @@ def _refuse(registry: Registry, document: Document, reporter: Reporter) -> None:
 
 
 def is_examined(policy: Policy) -> bool:
-    """Return whether a policy is examined beside everything else that was read."""
+    """Return whether the checks of a policy need the other objects that were read."""
     return any(dialect.examine is not None and isinstance(policy, dialect.model) for dialect in DIALECTS)
 
 
 def notices(
     policies: Sequence[Policy], settings: Settings, world: World, workloads: Collection[str] | None = None
 ) -> list[Diagnostic]:
-    """Return the warnings about policies that are not in force on these workloads, or on any."""
+    """Return the warnings about policies that are not in force on these workloads, or on any if `workloads` is None."""
     return [notice for dialect in DIALECTS for notice in dialect.warnings(policies, settings, world, workloads)]
 
 
@@ -278,7 +282,7 @@ def conditions(policy: Policy, policies: Sequence[Policy], settings: Settings, w
 
 
 def stances(workload: Workload, attached: Sequence[Attachment[Policy]], settings: Settings, world: World) -> Stances:
-    """Return all that the layers of a workload depend on beside its policies, dialect by dialect."""
+    """Return the inputs of a workload's layers other than its policies, dialect by dialect."""
     scene = Scene(settings, world)
     of_dialects = ((dialect.name, dialect.stance_of(workload, attached, scene)) for dialect in registered().dialects)
     return tuple((name, stance) for name, stance in of_dialects if stance is not None)
@@ -293,7 +297,7 @@ def assemble(
     *,
     live: bool = False,
 ) -> list[Layer]:
-    """Return the layers of a point of enforcement that these policies target, dialect by dialect."""
+    """Return the layers of an enforcement point that these policies target, dialect by dialect."""
     by_dialect = dict(stances)
     return [
         layer
@@ -303,22 +307,22 @@ def assemble(
 
 
 def read_log_line(line: str) -> LoggedDecision | None:
-    """Return the decision in a line of the log of the proxies of an API; None where it is of none that is known.
+    """Return the decision in a log line of an API's proxies, or None if the format of the line is unknown.
 
-    Raises LogLineError where it is, and tells of no decision.
+    Raises LogLineError if the format is known but the line contains no decision.
     """
     readers = (dialect.read_log for dialect in DIALECTS if dialect.read_log is not None)
     return next((decision for read in readers if (decision := read(line)) is not None), None)
 
 
 def surroundings(world: World) -> Hashable:
-    """Return all in a world that layers at any point may depend on, beside objects of the `surrounding_kinds`."""
+    """Return the parts of a world that layers at any point may depend on, other than objects of `surrounding_kinds`."""
     found = (dialect.surroundings.of for dialect in DIALECTS)
     return tuple(of(world) for of in found if of is not None)
 
 
 def is_on_network(policy: Policy) -> bool:
-    """Return whether the network applies a policy, at the ends of connections; of one with errors, whether it would."""
+    """Return whether the network enforces a policy, at the ends of connections, or would if it had no errors."""
     registry = registered()
     if isinstance(policy, rejected.RejectedPolicy):
         return (policy.ref.group, policy.ref.kind) in registry.network_kinds

@@ -1,7 +1,7 @@
-"""Adds to the layers of a dialect what they would be if its audited policies were in force.
+"""Adds would-be layers, in which audited policies are in force, to the layers of a dialect.
 
-A dialect assembles its policies twice: as they are, and with `enforce` applied to each. No dialect says by itself what
-an audited policy would do.
+A dialect assembles its policies twice: as they are, and with `enforce` applied to each. So no dialect needs code for
+the effect of an audited policy.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Policy")
 
-_MOST_ALONE = 16  # audited policies at a point of which each is also looked at alone
+_MAX_ENFORCED_ALONE = 16  # audited policies at a point that are also enforced one by one
 
 
 def enforced(policy: P) -> P:
-    """Return an audited policy as if it were in force; the same object where it is."""
+    """Return an audited policy as if it were in force, and any other policy unchanged."""
     return replace(policy, audit=False) if policy.audit else policy
 
 
@@ -32,7 +32,7 @@ def with_audit(
     enforce: Callable[[P], P],
     enforce_stance: Callable[[Hashable], Hashable],
 ) -> list[Layer]:
-    """Return the layers at a point; each that an audited policy would change holds what it would be (`Audit`)."""
+    """Return the layers at a point. Each layer that an audited policy would change has its would-be layer (`Audit`)."""
     layers = assemble(attached, stance)
     audited = list(dict.fromkeys(each.policy for each in attached if enforce(each.policy) is not each.policy))
     would_stance = enforce_stance(stance)
@@ -45,13 +45,13 @@ def with_audit(
         return {layer.name: layer for layer in assemble(put, under)}
 
     would = enforcing(audited, would_stance)
-    few = len(audited) <= _MOST_ALONE
+    few = len(audited) <= _MAX_ENFORCED_ALONE
     alone = [(policy, enforcing([policy], stance) if few else would) for policy in audited]
     return [_audited(layer, would.get(layer.name), alone) for layer in _united(layers, list(would.values()))]
 
 
 def _united(layers: Sequence[Layer], would: Sequence[Layer]) -> Iterator[Layer]:
-    """Yield the layers in order, with an empty one for each that only audited policies would make."""
+    """Yield the layers in order, with an empty layer for each that only audited policies would create."""
     names = [layer.name for layer in layers]
     for layer in would:
         if layer.name not in names:
@@ -76,7 +76,7 @@ def _audited(layer: Layer, would: Layer | None, alone: Sequence[tuple[P, dict[st
 
 
 def _closes(layer: Layer, would: Layer) -> bool:
-    """Return whether a layer would deny by a policy's presence: it has another allow-list, or another selector."""
+    """Return whether a layer would deny by a policy's presence: it gets another allow list, or another selector."""
     if [case.when for case in layer.cases] != [case.when for case in would.cases]:
         return True
     return bool(_closing_stages(would) - _closing_stages(layer) or _accepting(layer) - _accepting(would))
@@ -87,7 +87,7 @@ def _stages(layer: Layer) -> Iterator[Stage]:
 
 
 def _closing_stages(layer: Layer) -> set[str]:
-    """Return the names of the stages that deny what no rule of theirs matches."""
+    """Return the names of the stages that deny requests that none of their rules matches."""
     return {
         stage.name
         for stage in _stages(layer)
@@ -96,6 +96,6 @@ def _closing_stages(layer: Layer) -> set[str]:
 
 
 def _accepting(layer: Layer) -> set[Origin]:
-    """Return the sources of the rules that may let a request in."""
+    """Return the origins of the rules that may allow a request."""
     stages = (stage for stage in _stages(layer) if not isinstance(stage, Observe))
     return {rule.origin for stage in stages if isinstance(stage, AllowAny) for rule in rules_of(stage)}

@@ -1,10 +1,18 @@
 """The interface of a dialect: its kinds, the assembly of policies to layers, and their descriptions.
 
-Every dialect is a package of the same files: `codes` (of its errors), `shapes` (the resource, field by field),
-`validation` and `values` (demands beyond types), `model` (the typed resource), `meaning` (document to model and IR),
-`assemble` (models on a workload to layers), `provenance` (where a layer came from, as data), `words` (descriptions and
-status of policies), `lint` and `lint_codes` (its findings). `__init__` imports `meaning` when a policy of the dialect
-is read, and `lint` when lint runs. Who has read one can write the next.
+Every dialect is a package with the same files:
+
+- `codes`: the codes of its errors
+- `shapes`: its resources, field by field
+- `validation` and `values`: checks beyond types
+- `model`: its typed resources
+- `meaning`: from a document to the model and the IR
+- `assemble`: from the models on a workload to layers
+- `provenance`: the origin of a layer, as data
+- `words`: descriptions and status of policies
+- `lint` and `lint_codes`: its findings
+
+`__init__` imports `meaning` when a policy of the dialect is read, and `lint` when lint runs.
 """
 
 from __future__ import annotations
@@ -39,10 +47,10 @@ if TYPE_CHECKING:
 
 
 class Policy(Protocol):
-    """A policy of any dialect, with what is needed to attach, list and name it. It is a frozen dataclass.
+    """A policy of any dialect, with the properties to attach, list and name it. It is a frozen dataclass.
 
-    `targets` are the points that it is attached to, `references` the policies that it needs to be understood,
-    `origins` those of its rules. One in `audit` mode is observed and decides nothing.
+    `targets` are the points that it is attached to. `references` are the policies that it refers to. `origins` are
+    those of its rules. A policy in `audit` mode is observed and decides nothing.
     """
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
@@ -70,28 +78,31 @@ Widen = Callable[[tuple[Target, ...], Document, Settings], tuple[Target, ...]]
 
 
 class NameUse(Enum):
-    """Use of the name of a kind by other APIs.
+    """The use of a kind's name by other APIs.
 
-    It decides whether a kind of this name with a misspelt group must be meant for this dialect.
+    It decides whether a kind with this name and a misspelt group must belong to this dialect.
     """
 
     OURS_ALONE = auto()
-    OTHER_GROUPS = auto()  # every group of others has a dot
+    OTHER_GROUPS = auto()  # every other group has a dot
     COMMON = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """One kind in one version. `read` returns what a document describes, or reports what is wrong and returns None.
+    """One kind in one version. `read` returns the result of a document, or reports what is wrong and returns None.
 
-    `shapes` are the forms that a file may have; `short` is the short name for `get`; `served` is for kinds that nobody
-    else defines. A kind may be `cluster_scoped`; apply only where another policy refers to it (`by_reference`); or be a
-    route whose parents are of the kind `parent`. `locate` returns the targets of a document that has errors elsewhere,
-    where its kind does not have `targetRefs`; without it, or where it returns None, they are read from there.
-    `shared_status` is the form of the status of a kind that others define, and that several controllers write;
-    one with a `status_lease` only while no controller of that API holds the Lease of this name.
-    Policies of a kind that is `selected` are referred to by their labels. `is_about_callers` returns whether an object,
-    as an API server has it, is about what pods may connect to.
+    - `shapes` are the forms that a file may have.
+    - `short` is the short name for `get`.
+    - `served` is for kinds that only Eastgate defines.
+    - A kind may be `cluster_scoped`, apply only to policies that refer to it (`by_reference`), or be a route whose
+      parents are of the kind `parent`.
+    - `locate` returns the targets of a document that has errors elsewhere, if its kind has no `targetRefs`. Without it,
+      or if it returns None, the targets are read from `targetRefs`.
+    - `shared_status` is the form of the status of a kind that another project defines, and that several controllers
+      write. With a `status_lease`, Eastgate writes only while no controller of that API holds this Lease.
+    - Other policies refer to policies of a `selected` kind by labels.
+    - `is_about_callers` returns whether an object of an API server restricts the connections that pods may open.
     """
 
     group: str
@@ -113,7 +124,7 @@ class Kind(Generic[T]):
 
     @property
     def status(self) -> Status | None:
-        """Return the form of the status that a controller of ours may write; None where it is not ours to write."""
+        """Return the form of the status that the controller of Eastgate may write, or None if it may not write it."""
         return self.served.resource.status if self.served is not None else self.shared_status
 
     @property
@@ -125,8 +136,8 @@ class Kind(Generic[T]):
 class Scene:
     """The inputs of assembly other than policies.
 
-    `stance` is what the dialect's own `stance` returned for the workload; `keys` are those of token issuers. `live`:
-    real requests are decided, so that authorizers may ask servers, and use answers again.
+    `stance` is the result of the dialect's own `stance` for the workload. `keys` are those of token issuers. `live`:
+    the layers decide real requests, so that authorizers may call servers and reuse answers.
     """
 
     settings: Settings
@@ -138,12 +149,12 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The objects of others that layers at any point may depend on.
+    """The objects of other APIs that layers at any point may depend on.
 
-    - `kinds` are their kinds. A change of one changes the layers of all points, and so does another value of `of`.
-    - `config_namespaces` are those whose ConfigMaps configure the API.
-    - `root_namespace` returns the namespace whose policies are about all namespaces.
-    - `pod_annotations` are those of pods that verdicts depend on.
+    - `kinds` are their kinds. A change of one changes the layers of all points, and so does another result of `of`.
+    - `config_namespaces` are the namespaces whose ConfigMaps configure the API.
+    - `root_namespace` returns the namespace whose policies apply to all namespaces.
+    - `pod_annotations` are the annotations of pods that verdicts depend on.
     """
 
     kinds: frozenset[str] = frozenset()
@@ -155,7 +166,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class HostKind:
-    """A kind of policies that an authorizer of other proxies finds by the host of a request. `at` is its placement."""
+    """A kind of policies that an authorizer for other proxies finds by the host of a request. `at` is its placement."""
 
     group: str
     kind: str
@@ -164,7 +175,7 @@ class HostKind:
 
     @property
     def dead_end(self) -> DeadEnd:
-        """Return the point of a host that no policy is for."""
+        """Return the point of a host without policies."""
         return DeadEnd(Unroutable.NO_HOST_POLICY, self.at)
 
     def ref(self, namespace: str, name: str) -> PolicyRef:
@@ -182,41 +193,39 @@ class Condition:
     message: str
 
     def to_json(self) -> Mapping[str, str]:
-        """Return it as plain data."""
+        """Return the condition as plain data."""
         return {"type": self.type, "status": self.status, "reason": self.reason, "message": self.message}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dialect(Generic[P]):
-    """A policy API, with everything that Eastgate knows of it.
+    """A policy API, with everything that Eastgate knows about it.
 
-    - `kinds` are its policies, `objects` the other objects that it declares, `bystanders` the kinds of its groups that
-      are known and not read.
-    - `layers` assembles the policies of this dialect at one point of enforcement. Where layers depend on the workload
-      itself, on its annotations for example, `stance` returns all properties that matter, or None: workloads with the
-      same policies and the same stance decide alike. `closes` returns whether a policy denies by its presence, without
-      a rule of its own.
-    - `enforce` returns a policy that is only audited as if it were in force, and the same object otherwise;
-      `enforce_stance` does so for the stance of a workload.
-    - `ends`, instead of `layers`, is for policies that the network applies at the two ends of a connection.
-    - `words` describe its policies, `codes` returns the modules with its codes of diagnostics, `lint` what lint needs
-      to know (nothing else imports it), `settings` are those that no other dialect reads. `conversions` are the forms
-      that its policies can be converted to, by the names that `convert --to` takes; those that know two dialects are
-      in `eastgate.convert`.
-    - `examine` yields diagnostics that need everything that was read: an error about a policy rejects it. They depend
-      on policies of this dialect, and on objects of the kinds `examined_kinds`. `inspect` reports what is wrong with an
-      object of another API that refers to this one. `status` returns the conditions that a policy would show, and
-      `summary` the summary beside them, where the API has one. `refusal` is the type and reason of the condition that
-      says that a policy has errors. `parents` returns those of a route, each with the route as if it had no other.
-    - `notices` yields warnings about policies that are not in force: on the workloads of the given keys, or on all.
-    - `widen` returns what a policy with errors may be about, where that is more than its namespace or its targets.
-    - `port_names` are the names by which a policy means ports of the workloads that it is about, or that these call.
-    - `surroundings` are the objects of others that its layers depend on, and `reads_secrets` says whether its policies
-      compare credentials with Secrets. By `deciding_annotations` its policies say
-      whether and how they decide. `hosts` is the kind whose policies are found by the host of a
-      request.
-    - `read_log` returns the decision in a line of the log of this API's own proxies, or None where it is no line of
-      theirs; it raises LogLineError where the line tells of no decision.
+    - `kinds` are its policies, and `objects` the other objects that it declares. `bystanders` are the kinds of its
+      groups that are known and not read.
+    - `layers` assembles the policies of this dialect at one enforcement point. If layers depend on the workload itself,
+    for example on its annotations, `stance` returns all relevant properties, or None. Workloads with the same policies
+    and the same stance decide alike. `closes` returns whether a policy denies by its presence, without a rule for it.
+    - `enforce` returns an audited policy as if it were in force, and any other policy unchanged. `enforce_stance` does
+      the same for the stance of a workload.
+    - `ends`, instead of `layers`, is for policies that the network enforces at the two ends of a connection.
+    - `words` describe its policies. `codes` returns the modules with its codes of diagnostics. `lint` returns its hooks
+    for lint; only lint imports it. `settings` are those that only this dialect reads. `conversions` are the forms that
+    its policies can be converted to, by their names in `convert --to`; conversions between two dialects are in
+    `eastgate.convert`.
+    - `examine` yields diagnostics that need all objects that were read. An error about a policy rejects it. They depend
+      on policies of this dialect, and on objects of `examined_kinds`. `inspect` reports errors in an object of another
+      API that refers to this one. `status` returns the conditions that a policy would show, and `summary` the summary
+      beside them, if the API has one. `refusal` is the type and reason of the condition for a policy with errors.
+      `parents` returns the parents of a route, each with the route as if it had no other.
+    - `notices` yields warnings about policies that are not in force, on the workloads with the given keys or on all.
+    - `widen` returns the possible targets of a policy with errors, if they are more than its namespace or its targets.
+    - `port_names` are the names in a policy of ports of the workloads that it applies to, or that these call.
+    - `surroundings` are the objects of other APIs that its layers depend on. `reads_secrets`: its policies compare
+      credentials with Secrets. `deciding_annotations` are the annotations that change whether and how a policy decides.
+      `hosts` is the kind whose policies are found by the host of a request.
+    - `read_log` returns the decision in a log line of this API's own proxies, or None for other lines. It raises
+      LogLineError if the line contains no decision.
     """
 
     name: str
@@ -255,49 +264,51 @@ class Dialect(Generic[P]):
         self, policies: Sequence[object], settings: Settings, world: World, workloads: Collection[str] | None
     ) -> Iterable[Diagnostic]:
         """Yield the warnings of `notices` about the policies of this dialect."""
-        return self.notices(self._of(policies), settings, world, workloads) if self.notices is not None else ()
+        return (
+            self.notices(self._own_policies(policies), settings, world, workloads) if self.notices is not None else ()
+        )
 
     def conditions(
         self, policy: object, policies: Sequence[object], settings: Settings, world: World
     ) -> Sequence[Condition]:
-        """Return the conditions that a policy would show; none where it is of another dialect."""
+        """Return the conditions that a policy would show; none for a policy of another dialect."""
         if self.status is None or not isinstance(policy, self.model):
             return ()
-        return self.status(policy, self._of(policies), settings, world)
+        return self.status(policy, self._own_policies(policies), settings, world)
 
     def named_ports(self, policy: object) -> Iterable[str]:
-        """Return the names by which a policy means ports; none where it is of another dialect."""
+        """Return the names of ports in a policy; none for a policy of another dialect."""
         return self.port_names(policy) if self.port_names is not None and isinstance(policy, self.model) else ()
 
     def summarize(
         self, policy: object, policies: Sequence[object], settings: Settings, world: World
     ) -> Mapping[str, object]:
-        """Return the summary in the status of a policy; empty where there is none."""
+        """Return the summary in the status of a policy, or an empty one."""
         if self.summary is None or not isinstance(policy, self.model):
             return {}
-        return self.summary(policy, self._of(policies), settings, world)
+        return self.summary(policy, self._own_policies(policies), settings, world)
 
     def split_parents(self, policy: object) -> Sequence[tuple[ParentRef, P]]:
-        """Return the parents of a route, each with the route as if it had no other; none of what is no route."""
+        """Return the parents of a route, each with the route as if it had no other; none for other policies."""
         return self.parents(policy) if self.parents is not None and isinstance(policy, self.model) else ()
 
-    def _of(self, policies: Sequence[object]) -> list[P]:
+    def _own_policies(self, policies: Sequence[object]) -> list[P]:
         return [policy for policy in policies if isinstance(policy, self.model)]
 
     def stance_of(self, workload: Workload, attached: Sequence[Attachment[object]], scene: Scene) -> Hashable:
-        """Return all that the layers of a workload depend on beside its policies; None where that is nothing."""
-        return self.stance(workload, self._ours(attached), scene) if self.stance is not None else None
+        """Return the inputs of a workload's layers other than its policies, or None if there are none."""
+        return self.stance(workload, self._own_attachments(attached), scene) if self.stance is not None else None
 
     def assemble_end(self, attached: Sequence[Attachment[object]], direction: Direction, scene: Scene) -> list[Layer]:
-        """Return the layers of this dialect at one end of connections; none where it has no policies there."""
-        ours, ends = self._ours(attached), self.ends
+        """Return the layers of this dialect at one end of connections; none without policies there."""
+        ours, ends = self._own_attachments(attached), self.ends
         if not ours or ends is None:
             return []
         return with_audit(ours, None, lambda put, _: ends(put, direction, scene), self.enforce, self.enforce_stance)
 
     def assemble(self, attached: Sequence[Attachment[object]], scene: Scene) -> list[Layer]:
-        """Return the layers of this dialect at a point; none where it has no policies and no stance there."""
-        ours, stance = self._ours(attached), scene.stance
+        """Return the layers of this dialect at a point; none without policies and a stance there."""
+        ours, stance = self._own_attachments(attached), scene.stance
         if not ours and stance is None:
             return []
 
@@ -306,7 +317,7 @@ class Dialect(Generic[P]):
 
         return with_audit(ours, stance, assemble, self.enforce, self.enforce_stance)
 
-    def _ours(self, attached: Sequence[Attachment[object]]) -> list[Attachment[P]]:
+    def _own_attachments(self, attached: Sequence[Attachment[object]]) -> list[Attachment[P]]:
         return [
             Attachment(policy, attachment.service, attachment.host, attachment.perhaps)
             for attachment in attached
@@ -317,7 +328,7 @@ class Dialect(Generic[P]):
 def reader(
     shape: Record[Settings] | Callable[[Node], Record[Settings]], meaning: Callable[[Document, Node, Settings], T]
 ) -> Read[T]:
-    """Return a function that checks a document against its shape and, if it has no errors, reads its meaning."""
+    """Return a function that checks a document against its shape and, if it has no errors, returns its meaning."""
 
     def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> T | None:
         collected = Reporter()

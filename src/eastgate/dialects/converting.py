@@ -1,4 +1,4 @@
-"""The interface of a conversion that a dialect brings: it writes manifests, and reports what gets lost."""
+"""The interface of conversions: a dialect writes manifests, and reports losses."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ class ConversionJob(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """Return the settings that the policies were read with."""
+        """Return the settings with which the policies were read."""
         ...
 
     def write(self, document: Document, manifest: dict[str, Plain]) -> None:
-        """Add a manifest that a document was converted to."""
+        """Add a manifest that is the result of converting a document."""
         ...
 
     def keep(self, document: Document, code: Code, message: str, span: Span | None) -> None:
-        """Leave a policy as it is, to stay in force."""
+        """Keep a policy in force as it is."""
         ...
 
     def lose(self, code: Code, message: str, span: Span | None) -> None:
-        """Report that what is converted is narrower."""
+        """Report that the converted policy is narrower."""
         ...
 
 
 Converter: TypeAlias = Callable[[Sequence[tuple[P, Document]], ConversionJob], None]
-"""Converts policies of one dialect, each with its document. What comes out, and is kept, never allows more."""
+"""Converts policies of one dialect, each with its document. The result and the kept policies never allow more."""

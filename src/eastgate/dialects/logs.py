@@ -1,6 +1,6 @@
-"""Decisions in the logs of proxies that are not ours, as the dialect of these proxies reads them.
+"""Decisions in the logs of proxies other than Eastgate's, as their dialect reads them.
 
-Nothing here decides again: a line says what was decided, and as much of the question as the proxy has logged.
+Nothing here decides again: a line has the decision, and the parts of the question that the proxy has logged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from eastgate.ir import Placement, PolicyRef
 
 
 class LogLineError(ValueError):
-    """A line of a known proxy that tells of no decision, or of one that cannot be understood."""
+    """A line of a known proxy that contains no decision, or one that cannot be read."""
 
     def __init__(self, code: Code, message: str, way_out: str) -> None:
         super().__init__(message)
@@ -25,8 +25,8 @@ class LogLineError(ValueError):
 class LoggedEnd:
     """One end of a logged connection. `pod` and `namespace` are those of a pod, `host` is the name of a Service.
 
-    `port` is that of the pod, `service_port` that of the Service. `is_gateway`: a Gateway was called.
-    `certificates` is the header x-forwarded-client-cert, by which a proxy says whom it has verified.
+    `port` is the port of the pod, and `service_port` that of the Service. `is_gateway`: the client called a Gateway.
+    `certificates` is the header x-forwarded-client-cert, which names the clients that a proxy has verified.
     """
 
     address: str | None = None
@@ -42,11 +42,11 @@ class LoggedEnd:
 
 @dataclass(frozen=True, slots=True)
 class LoggedCause:
-    """The verdict, and what decided: `words` say it for people.
+    """The verdict and its cause; `words` is the cause as text.
 
-    `policy` is the one that the line names, and `rule` its rule; `kinds` are those of the policies that may have
-    decided where it names none. `unmatched`: no rule allowed it. `hidden`: it was refused for something that no line
-    has, a token for example. `external` is the answer of an external authorizer: allow, deny or error.
+    `policy` and `rule` are those that the line names. If it names none, `kinds` are the kinds of the policies that may
+    have decided. `unmatched`: no rule allowed the request. `hidden`: the cause is in no line, for example a token.
+    `external` is the answer of an external authorizer: allow, deny or error.
     """
 
     allowed: bool
@@ -61,10 +61,10 @@ class LoggedCause:
 
 @dataclass(frozen=True, slots=True)
 class LoggedDecision:
-    """A decision of a proxy. What is None is not in the line.
+    """A decision of a proxy. Fields that the line does not have are None.
 
-    `proxy` says what has logged it, and `placements` where its layers are. `plaintext`: the line shows that the
-    connection has no mTLS. `without_layers` is what to say where the manifests have no such layer.
+    `proxy` names the proxy that logged it, and `placements` are the places of its layers. `plaintext`: the line shows
+    that the connection has no mTLS. `without_layers` is the message for manifests without such a layer.
     """
 
     proxy: str

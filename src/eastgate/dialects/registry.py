@@ -1,4 +1,4 @@
-"""The registered dialects, with their kinds by name, and who else uses which names."""
+"""The registered dialects, their kinds by name, and the use of these names by other APIs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Key = tuple[str, str, str]
 
 
 class Registry:
-    """Dialects, and their kinds by group, version and kind: `policies`, `objects`, and all that is `read`."""
+    """Dialects, and their kinds by group, version and kind: `policies`, `objects`, and all kinds that are `read`."""
 
     def __init__(self, dialects: Sequence[Dialect[Any]]) -> None:
         self.dialects = tuple(dialects)
@@ -26,7 +26,7 @@ class Registry:
         self.groups = frozenset(group for group, _, _ in self.read)
         self.bystanders = frozenset(name for dialect in dialects for name in dialect.bystanders)
         self.cluster_scoped = frozenset(kind.kind for kind in self.read.values() if kind.cluster_scoped)
-        self.name_uses = {  # a name that others have too is not ours alone, whoever else claims it
+        self.name_uses = {  # a name that other APIs use is never `OURS_ALONE`
             kind.kind: use
             for use in (NameUse.OURS_ALONE, NameUse.OTHER_GROUPS)
             for kind in self.policies.values()
@@ -45,11 +45,11 @@ class Registry:
         return frozenset(kind for _, _, kind in self.policies)
 
     def is_unread(self, group: str, kind: str) -> bool:
-        """Return whether a kind is known and not read. The catalogue does not count for what a dialect reads."""
+        """Return whether a kind is known and not read. Kinds that a dialect reads override the catalogue."""
         return unread_kind(group, kind) is not None and (group, kind) not in self._read_names
 
     def widening(self, document: Document) -> Widen | None:
-        """Return what widens the targets of a policy with errors. A group that nobody has may be a misspelt one."""
+        """Return the function that widens the targets of a policy with errors. An unknown group may be misspelt."""
         for dialect in self.dialects:
             kinds = [kind for kind in dialect.kinds if document.group not in self.groups and kind.kind == document.kind]
             if dialect.widen is not None and (kinds or any(kind.group == document.group for kind in dialect.kinds)):
@@ -58,7 +58,7 @@ class Registry:
 
     @cached_property
     def served_kinds(self) -> frozenset[tuple[str, str]]:
-        """Return the group and kind of policies that nobody else defines, and so nobody else enforces."""
+        """Return group and kind of the policies that only Eastgate defines and enforces."""
         return frozenset((kind.group, kind.kind) for kind in self.policies.values() if kind.served is not None)
 
     @cached_property
@@ -78,27 +78,27 @@ class Registry:
 
     @cached_property
     def deciding_annotations(self) -> tuple[str, ...]:
-        """Return the annotations by which a policy says whether and how it decides."""
+        """Return the annotations that change whether and how a policy decides."""
         return tuple(sorted({name for dialect in self.dialects for name in dialect.deciding_annotations}))
 
     @cached_property
     def selected_kinds(self) -> frozenset[tuple[str, str]]:
-        """Return the group and kind of policies that others select by their labels."""
+        """Return group and kind of the policies that other policies select by labels."""
         return frozenset((kind.group, kind.kind) for kind in self.policies.values() if kind.selected)
 
     def root_namespaces(self, settings: Settings) -> frozenset[str]:
-        """Return the namespaces whose policies are about all namespaces."""
+        """Return the namespaces whose policies apply to all namespaces."""
         found = (dialect.surroundings.root_namespace for dialect in self.dialects)
         return frozenset(root_namespace(settings) for root_namespace in found if root_namespace is not None)
 
     def is_about_callers(self, group: str, kind: str, manifest: Mapping[str, Any]) -> bool:
-        """Return whether an object of an API server is about what pods may connect to."""
+        """Return whether an object of an API server restricts the connections that pods may open."""
         kinds = (each for each in self.policies.values() if (each.group, each.kind) == (group, kind))
         return any(each.is_about_callers is not None and each.is_about_callers(manifest) for each in kinds)
 
     @cached_property
     def network_kinds(self) -> frozenset[tuple[str, str]]:
-        """Return the group and kind of policies that the network applies."""
+        """Return group and kind of the policies that the network enforces."""
         dialects = (dialect for dialect in self.dialects if dialect.ends is not None)
         return frozenset((kind.group, kind.kind) for dialect in dialects for kind in dialect.kinds)
 
@@ -107,7 +107,7 @@ class Registry:
         return frozenset((group, kind) for group, _, kind in self.read)
 
     def of_model(self, model: type) -> Dialect[Any]:
-        """Return the dialect that policies of a type belong to."""
+        """Return the dialect of the policies of a type."""
         if model not in self._by_model:
             owners = [dialect for dialect in self.dialects if issubclass(model, dialect.model)]
             if not owners:

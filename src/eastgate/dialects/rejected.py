@@ -1,7 +1,7 @@
-"""Policies that cannot be read: each closes what it targets. Objects with errors close what they may apply to.
+"""Policies that cannot be read: each closes its targets. Objects with errors close everything that they may apply to.
 
-The rules of such a policy are unknown, so that everything which it could have denied is denied where it applies. A
-question about that gets no decision; proxies close the port.
+The rules of such a policy are unknown. So at its targets, every request that it could have denied is denied: a question
+about them gets no decision, and proxies close the port.
 """
 
 from __future__ import annotations
@@ -40,19 +40,21 @@ if TYPE_CHECKING:
 
 UNREADABLE = Placement(None, "unreadable")
 
-# Errors in the text itself: the rest of it is not reliable
+# Errors in the text itself, which make the rest of it unreliable
 _TEXT_ERRORS = frozenset(code.id for code in vars(text_codes).values() if isinstance(code, Code))
 _TEXT_ERRORS -= {text_codes.PLACEHOLDER.id}
-_HEAD = ("apiVersion", "kind", "metadata")
+_HEAD_FIELDS = ("apiVersion", "kind", "metadata")
 _KNATIVE = ("serving.knative.dev", "Service")
-_INSIDE = frozenset({("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("discovery.k8s.io", "EndpointSlice")})
-_PARENT = ("kind", "name", "namespace")
-_TARGETS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector", "server")
+_NAMESPACE_LOCAL_KINDS = frozenset(
+    {("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("discovery.k8s.io", "EndpointSlice")}
+)
+_PARENT_FIELDS = ("kind", "name", "namespace")
+_TARGET_FIELDS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector", "server")
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The origin of the rule that stands for a policy which cannot be read."""
+    """The origin of the rule that replaces an unreadable policy."""
 
     kind: ClassVar[RuleKind] = RuleKind.UNREADABLE
 
@@ -62,7 +64,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RejectedPolicy:
-    """A policy or an object with errors. Only its name is known, and what it may apply to."""
+    """A policy or an object with errors. Only its name and its possible targets are known."""
 
     ref: PolicyRef
     span: Span
@@ -70,7 +72,7 @@ class RejectedPolicy:
     errors: tuple[Diagnostic, ...]
     is_policy: bool = True
     is_unfilled: bool = False
-    """Whether it has placeholders and no errors: then it denies what it targets, by what was read."""
+    """Whether it has placeholders and no errors. Then it denies at the targets that could be read."""
 
     references: ClassVar[tuple[PolicyRef, ...]] = ()
     audit: ClassVar[bool] = False
@@ -79,7 +81,7 @@ class RejectedPolicy:
 
     @property
     def origins(self) -> Iterator[Origin]:
-        """Return no origins: its rules are unknown."""
+        """Return no origins, because its rules are unknown."""
         return iter(())
 
 
@@ -91,10 +93,10 @@ def reject(
     cluster_scoped: bool,
     is_policy: bool,
 ) -> RejectedPolicy:
-    """Return the policy that closes what a document with errors may apply to.
+    """Return the policy that closes everything that a document with errors may apply to.
 
-    `kind` is None where no dialect reads that kind in that version as a policy; `cluster_scoped`: a kind of that name
-    has no namespace; `is_policy`: it is, or claims to be, a policy, and not another object.
+    `kind` is None if no dialect reads that kind in that version as a policy. `cluster_scoped`: a kind with that name
+    has no namespace. `is_policy`: the document is, or claims to be, a policy, and not another object.
     """
     namespace = None if cluster_scoped else document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
@@ -103,9 +105,9 @@ def reject(
 
 
 def stays_in_namespace(document: Document) -> bool:
-    """Return whether an object concerns its own namespace only: pods, their controllers, and what leads to them."""
+    """Return whether an object affects only its own namespace: pods, their controllers, Services and the like."""
     kind = "KnativeService" if (document.group, document.kind) == _KNATIVE else document.kind
-    return (document.group, document.kind) in _INSIDE or CONTROLLER_KINDS.get(kind) == document.group
+    return (document.group, document.kind) in _NAMESPACE_LOCAL_KINDS or CONTROLLER_KINDS.get(kind) == document.group
 
 
 def _targets(
@@ -116,13 +118,13 @@ def _targets(
     cluster_scoped: bool,
     is_policy: bool,
 ) -> tuple[Target, ...]:
-    """Return its targets where these have no errors; otherwise its namespace, or everything where that has errors."""
+    """Return its targets if these have no errors; otherwise its namespace or, if that has errors, everything."""
     namespace = document.home
     if [error.code for error in errors] == [text_codes.DUPLICATE_OBJECT] and stays_in_namespace(document):
         return (Everything(namespace),)
     unsound = [error for error in errors if error.code.id in _TEXT_ERRORS]
     if any(
-        error.span is None or error.span.underlined in _HEAD or _is_within(document, error.span, "metadata")
+        error.span is None or error.span.underlined in _HEAD_FIELDS or _is_within(document, error.span, "metadata")
         for error in unsound
     ):
         return (Everything(None),)
@@ -136,11 +138,11 @@ def _targets(
     ):
         return (Everything(None),)
     content = content_of(document)
-    if "parentRefs" in content:  # a route: without it others take its requests, at each of its parents
+    if "parentRefs" in content:  # a route: without it, other routes match its requests at each parent
         return (Everything(namespace), *_parents(document, [] if unsound else content["parentRefs"]))
     if not is_policy and not stays_in_namespace(document):
         return (Everything(None),)
-    if kind is None or unsound or any(_has_error_in(document, errors, field) for field in _TARGETS):
+    if kind is None or unsound or any(_has_error_in(document, errors, field) for field in _TARGET_FIELDS):
         return (Everything(namespace),)
     if kind.by_reference:
         return ()
@@ -149,9 +151,9 @@ def _targets(
 
 
 def _parents(document: Document, refs: object) -> Iterator[Target]:
-    """Yield the parents of a route with errors in other namespaces; everything where they cannot be read."""
+    """Yield the parents of a route with errors in other namespaces, or everything if they cannot be read."""
     for ref in refs if isinstance(refs, list) and refs else [None]:
-        kind, name, namespace = (ref.get(key) for key in _PARENT) if isinstance(ref, dict) else (None, None, 0)
+        kind, name, namespace = (ref.get(key) for key in _PARENT_FIELDS) if isinstance(ref, dict) else (None, None, 0)
         if kind not in (None, "Gateway", "Server", "Service") or not isinstance(namespace, str | None):
             yield Everything(None)
         elif namespace is None or namespace == document.home:
@@ -163,14 +165,14 @@ def _parents(document: Document, refs: object) -> Iterator[Target]:
 
 
 def _may_have_other_namespace(document: Document, errors: Sequence[Diagnostic], kind: Kind[Any] | None) -> bool:
-    """Return whether an object without a namespace may not be in the default one: kind or metadata are unreliable."""
+    """Return whether an object without a namespace may be in a named one: its kind or metadata is unreliable."""
     return kind is None or any(
         error.span is not None and _is_within(document, error.span, "metadata") for error in errors
     )
 
 
 def _has_error_in(document: Document, errors: Sequence[Diagnostic], field: str) -> bool:
-    """Return whether an error is in a field of the spec, or may be, since its position is unknown."""
+    """Return whether an error is in a field of the spec, or may be because its position is unknown."""
     if any(error.span is None for error in errors):
         return True
     present = field in content_of(document)
@@ -180,7 +182,7 @@ def _has_error_in(document: Document, errors: Sequence[Diagnostic], field: str) 
 
 
 def _is_within(document: Document, span: Span, *path: str) -> bool:
-    """Return whether a span is in a field, which begins with its key: on the line of its value or the one before."""
+    """Return whether a span is in a field. The field begins at its key, on the line of its value or the one before."""
     field = document.locate(*path)
     return field.line - 1 <= span.line <= field.end_line
 

@@ -1,4 +1,4 @@
-"""The hooks of lint for policies that cannot be read: only that they exist is known."""
+"""The hooks of lint for policies that cannot be read. Only their names are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The serving of a kind by an API server: what its CustomResourceDefinition has beside the shape."""
+"""The properties of a CustomResourceDefinition other than the shape."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eastgate.reading.manifests.shapes import Record
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of `kubectl get`; those of priority 1 show with `-o wide`."""
+    """A column of `kubectl get`. Columns of priority 1 are shown with `-o wide`."""
 
     name: str
     path: str
@@ -31,10 +31,10 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ServedResource:
-    """The properties that all versions of a served kind have in common.
+    """The common properties of all versions of a served kind.
 
-    `attachment` is how the policy attaches to its targets (GEP-713), for tools that look for such policies. In a kind
-    that takes a null for a field left out, `widening_nulls` are the fields in which it does not.
+    `attachment` is the way in which the policy attaches to its targets (GEP-713), for tools that look for such
+    policies. If the kind treats null as a field left out, `widening_nulls` are the exceptions.
     """
 
     plural: str
@@ -45,9 +45,9 @@ class ServedResource:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The serving of one version. One that is `superseded` is served only where something converts it.
+    """The properties of one served version. A `superseded` version is served only if a conversion exists.
 
-    `shape` is needed where files may have other forms than an API server stores.
+    `shape` is needed if files may have other forms than those that an API server stores.
     """
 
     resource: ServedResource
@@ -58,17 +58,17 @@ class Served:
 
 INHERITED = "Inherited"
 
-# Columns that several kinds have
+# Columns of several kinds
 AGE = Column("Age", ".metadata.creationTimestamp", "date")
 ACTION = Column("Action", ".spec.action")
 LEVEL = Column("Level", ".spec.enforcementLevel", priority=1)
 TARGETS = Column("Targets", ".spec.targetRefs")
-# A column shows the first value at its path, so that the paths of problems lead only to problems, of any target. An
-# empty one says nothing by itself: `Programmed` tells apart a policy in force and one that no controller has looked at.
+# A column shows the first value at its path. So the paths of problems select only problems, of any target. An empty
+# column alone is ambiguous: `Programmed` shows whether a policy is in force or no controller has read it.
 PROGRAMMED = Column("Programmed", '.status.conditions[?(@.type=="Programmed")].status')
 PROBLEM = Column("Problem", '.status.conditions[?(@.status!="True")].reason')
 _PROBLEM = Column("Problem", '.status.ancestors[*].conditions[?(@.status!="True")].reason')
-_OURS = '@.controllerName=="eastgate.dev/policy-controller"'  # whose worst entry is its first
-_PROGRAMMED = Column("Programmed", f'.status.ancestors[?({_OURS})].conditions[?(@.type=="Programmed")].status')
+_OF_EASTGATE = '@.controllerName=="eastgate.dev/policy-controller"'  # its first entry is the worst
+_PROGRAMMED = Column("Programmed", f'.status.ancestors[?({_OF_EASTGATE})].conditions[?(@.type=="Programmed")].status')
 _CONTROLLER = Column("Controller", ".status.ancestors[*].controllerName", priority=1)
 ATTACHED = (_CONTROLLER, _PROGRAMMED, _PROBLEM, AGE)

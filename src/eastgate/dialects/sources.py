@@ -17,11 +17,11 @@ TYPE_FITS_MEMBERS: Final = (
         "`serviceAccount` is set where the type is ServiceAccount, and only there",
     ),
 )
-"""What an API server demands of a source."""
+"""The rules of an API server for a source."""
 
 
 def members_of(source: Node) -> tuple[str, str]:
-    """Return the member that the type of a source requires, and the one that it excludes."""
+    """Return the field that the type of a source requires, and the field that it excludes."""
     return ("spiffe", "serviceAccount") if source["type"].text == "SPIFFE" else ("serviceAccount", "spiffe")
 
 
@@ -32,7 +32,7 @@ def source_fields(spiffe_id: Callable[[Node, Check[C]], None], account: Record[C
             Choice(("ServiceAccount", "SPIFFE")),
             required=True,
             help="write type: ServiceAccount, or type: SPIFFE",
-            about="Which of the two members says who it is.",
+            about="Which of the two fields identifies the caller.",
         ),
         "spiffe": Field(
             Text("a SPIFFE ID", spiffe_id),

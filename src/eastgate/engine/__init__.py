@@ -1,1 +1,1 @@
-"""The engine: layers compiled to tables, and the naive evaluator that they are checked against."""
+"""The engine: layers compiled to tables, and a reference evaluator to check them against."""

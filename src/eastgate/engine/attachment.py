@@ -1,4 +1,4 @@
-"""Which policies target which points of enforcement (workloads, gateways, backends), as either changes."""
+"""The index of policies by enforcement point (workload, gateway, backend). It follows changes of both."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from eastgate.ir import Attachment, PolicyRef
 
 
 class Targeting(Protocol):
-    """A policy as the engine sees it: its name and its targets. Dialects know the rest."""
+    """A policy as the engine reads it: its name, its targets and its references. Dialects read the rest."""
 
     @property
     def ref(self) -> PolicyRef:
@@ -42,12 +42,12 @@ class Targeting(Protocol):
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """Return what it applies to: ANY of these."""
+        """Return the targets of the policy. It applies to ANY of them."""
         ...
 
     @property
     def references(self) -> tuple[PolicyRef, ...]:
-        """Return the policies that it refers to. They are attached wherever it is."""
+        """Return the policies that it refers to. They are attached at the same points."""
         ...
 
 
@@ -55,12 +55,12 @@ P = TypeVar("P", bound=Targeting)
 
 
 class Attachments(Generic[P]):
-    """The policies, filed so that those of one workload are found without looking at all of them."""
+    """An index of policies. It finds the policies of one workload without a scan of all policies."""
 
     def __init__(self, world: World, policies: Iterable[P] = ()) -> None:
         self._world = world
         self.policies: dict[PolicyRef, P] = {}
-        self.types: Counter[type] = Counter()  # how many policies there are of each
+        self.types: Counter[type] = Counter()  # the number of policies of each type
         self._shelves: dict[_ShelfKey, _Shelf[P]] = {}
         self._referring: dict[PolicyRef, set[PolicyRef]] = {}
         self._by_added_labels: dict[PolicyRef, P] = {}
@@ -70,24 +70,24 @@ class Attachments(Generic[P]):
             self._file(policy)
 
     def put(self, policy: P) -> set[Point]:
-        """Add or replace a policy; return the points that it touches."""
+        """Add or replace a policy, and return the points that it touches."""
         touched = self._touched(self._file(policy))
         return touched | self._touched(policy)
 
     def remove(self, ref: PolicyRef) -> set[Point]:
-        """Remove a policy, if it exists; return the points that it touched."""
+        """Remove a policy, and return the points that it touched. A missing policy touches none."""
         return self._touched(self._unfile(ref))
 
     def points_of(self, ref: PolicyRef) -> frozenset[Point]:
-        """Return the points that a policy touches; none where it does not exist."""
+        """Return the points that a policy touches; none if it does not exist."""
         return frozenset(self._touched(self.policies.get(ref)))
 
     def points_targeted(self, policy: P) -> frozenset[Point]:
-        """Return the points that a policy touches, whether it is one of these or not."""
+        """Return the points that a policy would touch. It need not be in the index."""
         return frozenset(self._touched(policy))
 
     def uncertain(self, workload: Workload) -> list[P]:
-        """Return the policies that may select the pods of a template, by labels that only a cluster adds."""
+        """Return the policies that may select the pods of a template, depending on labels that only a cluster adds."""
         if not self._by_added_labels or not workload.derived:
             return []
         return [
@@ -115,7 +115,7 @@ class Attachments(Generic[P]):
         return (target,) if isinstance(target, NamedPoint | HostNamed) else self._world.select(target)
 
     def _named_in(self, namespace: str | None) -> set[NamedPoint]:
-        """Return the gateways, routes and backends of a namespace; None: of all."""
+        """Return the gateways, routes and backends of a namespace; None: of all namespaces."""
         world = self._world
         gateways = (GatewayNamed(gateway.namespace, gateway.name) for gateway in world.gateways.values())
         routes = (RouteNamed(route.namespace, route.name, route.kind) for route in world.routes.values())
@@ -124,7 +124,7 @@ class Attachments(Generic[P]):
         return {point for point in points if namespace in (None, point.namespace)}
 
     def of(self, workload: Workload) -> tuple[Attachment[P], ...]:
-        """Return the attachments of a workload, sorted by policy name; then those of the policies they refer to."""
+        """Return the attachments of a workload, sorted by policy name, then those of policies that they refer to."""
         matches = self._world.target_matches
         attached = {
             order: attachment
@@ -135,7 +135,7 @@ class Attachments(Generic[P]):
         return self._with_references(tuple(attached[order] for order in sorted(attached)))
 
     def at(self, point: NamedPoint) -> tuple[Attachment[P], ...]:
-        """Return the attachments of a Gateway, a route or a Backend, sorted by policy name."""
+        """Return the attachments of a Gateway, route or Backend, sorted by policy name."""
         attached = {order: attachment for _, order, attachment in self._shelves.get(point, _EMPTY).values()}
         for key in ((point.namespace, None), (None, None)):
             shelf = self._shelves.get(key, _EMPTY).values()
@@ -161,7 +161,7 @@ class Attachments(Generic[P]):
         return self._with_references(tuple(attached[order] for order in sorted(attached)))
 
     def _at_any_listener(self, point: RuleNamed) -> dict[_Order, Attachment[P]]:
-        """Return the attachments by listeners of an undeclared Gateway: any may be the way in."""
+        """Return the attachments by listeners of an undeclared Gateway. Requests may arrive through any listener."""
         gateway = point.gateway
         if gateway is None or point.listener != ANY_LISTENER:
             return {}
@@ -177,7 +177,7 @@ class Attachments(Generic[P]):
         }
 
     def at_host(self, point: HostNamed) -> tuple[Attachment[P], ...]:
-        """Return the attachments of all policies for a host, or for a wildcard that means it, sorted by policy name."""
+        """Return the attachments of policies for a host, or for a wildcard that covers it, sorted by policy name."""
         shelves = (self._shelves.get(HostNamed(host), _EMPTY).values() for host in hosts_meaning(point.host))
         attached = {order: attachment for shelf in shelves for _, order, attachment in shelf}
         anywhere = self._shelves.get((None, None), _EMPTY).values()
@@ -185,7 +185,7 @@ class Attachments(Generic[P]):
         return tuple(Attachment(attached[order].policy, host=point.host) for order in sorted(attached))
 
     def host_point(self, host: str) -> HostNamed | None:
-        """Return the point where requests to a host are decided; None where no policy is for it."""
+        """Return the point where requests to a host are decided, or None if no policy is for the host."""
         closest = find_host(host, lambda known: HostNamed(known) in self._shelves)
         return HostNamed(closest) if closest is not None else None
 
@@ -228,7 +228,7 @@ class Attachments(Generic[P]):
         yield from self._world.services_of(workload.key)
 
     def _file(self, policy: P) -> P | None:
-        """Put a policy on its shelves; return the policy that it replaces."""
+        """Add a policy to its shelves, and return the policy that it replaces."""
         ref = policy.ref
         before = self._unfile(ref)
         self.policies[ref] = policy
@@ -265,12 +265,12 @@ class Attachments(Generic[P]):
         return policy
 
 
-# A target is filed under its own name, under its Service, or under a label that all its pods have (None: they need
-# have none) in its namespace (None: it may mean pods of any).
+# A target is filed under its own name, its Service, or its namespace and a label that all its pods have. The label is
+# None if its pods need no label, and the namespace is None if it selects pods of any namespace.
 _ShelfKey: TypeAlias = (
     str | NamedPoint | RulesOfGateway | RulesOfRoute | HostNamed | tuple[str | None, tuple[str, str] | None]
 )
-_Order: TypeAlias = tuple[str, str, str, str, str]  # the name of a policy, and of a Service, as they are sorted
+_Order: TypeAlias = tuple[str, str, str, str, str]  # the sort key of a policy and a Service
 _Shelf: TypeAlias = dict[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[P]]]
 _EMPTY: Mapping[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[Never]]] = {}
 
@@ -315,7 +315,7 @@ def _may_select(target: Target, workload: Workload, world: World) -> bool:
             labels = world.namespace(workload.namespace).labels
             return namespaces.matches(labels) and pods.may_match(workload.labels)
         case PodsOfService() | PodsOwnedBy() | PodsOfAccount() | PodNamed() | ExternalsMatching() | Everything():
-            return False  # they select by no label of a pod
+            return False  # these targets do not read labels of pods
         case GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed() | HostNamed():
             return False
         case RulesOfGateway() | RulesOfRoute():

@@ -1,4 +1,4 @@
-"""Rules as the tables want them: who, on which ports, and other conditions; filed by the callers that they name."""
+"""Clauses: rules split into callers, ports and other conditions, and indexed by the callers that they name."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from eastgate.ir.attributes import IDENTITY, PORT
 
 
 class Clause(NamedTuple):
-    """One rule, or one alternative of it: ALL of its parts. `rank` is the place of the rule in the order."""
+    """One rule, or one alternative of it: ALL of its parts. `rank` is the index of the rule."""
 
     rank: int
-    who: Who | None  # None: anyone
+    callers: NamedCallers | None  # None: any caller
     ports: frozenset[Value] | None  # None: any port
     rest: Sequence[Predicate]
 
 
-class Who(NamedTuple):
+class NamedCallers(NamedTuple):
     """ANY of these identities, or any service account under one of these paths."""
 
     exact: Iterable[Value]
@@ -28,17 +28,17 @@ class Who(NamedTuple):
 
 
 @dataclass(slots=True)
-class Filed:
-    """Clauses by the callers that they name, in the order of the rules. An exact identity is a text, or never met."""
+class ClausesByCaller:
+    """Clauses by the callers that they name, in the order of the rules."""
 
     exact: dict[object, list[Clause]] = field(default_factory=dict)
     stems: dict[str, list[Clause]] = field(default_factory=dict)
     anyone: list[Clause] = field(default_factory=list)
-    plain: bool = True  # no clause asks for more than identity and port
+    plain: bool = True  # no clause reads more than identity and port
     entries: int = 0
 
     @classmethod
-    def of(cls, rules: Iterable[Predicate]) -> Filed:
+    def of(cls, rules: Iterable[Predicate]) -> ClausesByCaller:
         """Index the clauses of these rules."""
         filed = cls()
         for rank, predicate in enumerate(rules):
@@ -48,55 +48,56 @@ class Filed:
 
     def _add(self, clause: Clause) -> None:
         self.plain = self.plain and not clause.rest
-        if clause.who is None:
+        if clause.callers is None:
             self.anyone.append(clause)
             return
-        for identity in clause.who.exact:
+        for identity in clause.callers.exact:
             self.exact.setdefault(identity, []).append(clause)
             self.entries += 1
-        for stem in clause.who.stems:
+        for stem in clause.callers.stems:
             self.stems.setdefault(stem, []).append(clause)
             self.entries += 1
 
 
 def _clauses(rank: int, predicate: Predicate) -> Iterator[Clause]:
-    """Yield the alternatives of a rule: ANY of the clauses matches exactly where the predicate does."""
-    if isinstance(predicate, Or) and _who(predicate) is None:
+    """Yield the alternatives of a rule. ANY clause matches exactly if the predicate matches."""
+    if isinstance(predicate, Or) and _named_callers(predicate) is None:
         for part in predicate.parts:
             yield from _clauses(rank, part)
         return
-    who: Who | None = None
+    callers: NamedCallers | None = None
     ports: frozenset[Value] | None = None
     rest: list[Predicate] = []
     for part in conjuncts(predicate):
-        if who is None and (callers := _who(part)) is not None:
-            who = callers
+        if callers is None and (named := _named_callers(part)) is not None:
+            callers = named
         elif ports is None and (numbers := _ports(part)) is not None:
             ports = numbers
         else:
             rest.append(part)
-    yield Clause(rank, who, ports, rest)
+    yield Clause(rank, callers, ports, rest)
 
 
-# Attributes are compared by identity: one that is merely equal becomes a part of the rest, which is as right.
+# Attributes are compared by identity. An attribute that is only equal becomes a part of the rest, which is also
+# correct.
 
 
-def _who(predicate: Predicate) -> Who | None:
-    """Return the callers that a part names; None where it asks for anything else."""
+def _named_callers(predicate: Predicate) -> NamedCallers | None:
+    """Return the callers that a part names, or None if the part has any other condition."""
     if isinstance(predicate, Is):
         if predicate.attribute is IDENTITY:
             matcher = predicate.matcher
             if isinstance(matcher, OneOf):
-                return Who(matcher.values, ())
+                return NamedCallers(matcher.values, ())
             if isinstance(matcher, AccountsOf):
-                return Who((), (matcher.path,))
+                return NamedCallers((), (matcher.path,))
         return None
     if isinstance(predicate, Or):
-        each = [_who(part) for part in predicate.parts]
-        callers = [who for who in each if who is not None]
-        if len(callers) == len(each):
-            exact = dict.fromkeys(value for who in callers for value in who.exact)
-            return Who(exact, [stem for who in callers for stem in who.stems])
+        each = [_named_callers(part) for part in predicate.parts]
+        known = [callers for callers in each if callers is not None]
+        if len(known) == len(each):
+            exact = dict.fromkeys(value for callers in known for value in callers.exact)
+            return NamedCallers(exact, [stem for callers in known for stem in callers.stems])
     return None
 
 

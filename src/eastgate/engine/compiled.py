@@ -1,6 +1,6 @@
-"""Layers, compiled: a request goes in, a small integer comes out.
+"""Compiled layers: a function from requests to small integers.
 
-Nothing is built for a decision: what a verdict stands for is known since the program was compiled.
+A decision builds no objects: the outcome of each verdict number is known after compilation.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from eastgate.basics.records import dataclass
-from eastgate.engine.clauses import Filed
+from eastgate.engine.clauses import ClausesByCaller
 from eastgate.engine.conditions import compile_condition
 from eastgate.engine.search import build_search
 from eastgate.engine.table import VerdictTable, build_table
@@ -40,7 +40,7 @@ _NETWORK = frozenset({IDENTITY, PORT})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """Finds a verdict where a table alone cannot."""
+    """A finder for layers that one table cannot decide."""
 
     find: _Decide
 
@@ -57,16 +57,16 @@ class Program:
     _verdicts: Verdicts
 
     def decide(self, request: Request) -> VerdictNumber:
-        """Decide a request: an odd number allows it."""
+        """Decide a request. An odd number allows it."""
         return self.finder.find(request)
 
     def outcome(self, verdict: VerdictNumber) -> Outcome:
-        """Return the outcome that a verdict of this program stands for."""
+        """Return the outcome of a verdict of this program."""
         return self._verdicts.outcome(verdict)
 
 
 def compile_layers(layers: Sequence[Layer]) -> Program:
-    """Compile layers in path order to one program: ALL must allow, the first denial decides."""
+    """Compile layers in path order to one program. ALL must allow, and the first denial decides."""
     verdicts = Verdicts()
     compiled = tuple(_compile_layer(layer, verdicts) for layer in layers)
     if not compiled:
@@ -88,29 +88,31 @@ def compile_layers(layers: Sequence[Layer]) -> Program:
 
 
 def _compile_layer(layer: Layer, verdicts: Verdicts) -> Finder:
-    """Compile a layer to a table where that can answer; requests with unknown attributes are completed."""
+    """Compile a layer, to a table if possible. Requests with unknown attributes are completed."""
     chains = [_steps(layer.name, chain, verdicts) for chain in layer.chains]
 
-    def with_care(request: Request) -> VerdictNumber:
+    def complete_and_decide(request: Request) -> VerdictNumber:
         return verdicts.of(complete(layer, request).outcome)
 
     match chains:
-        case [[_Search(rules, says)]] if layer.looks_at <= _NETWORK:
-            table = build_table(Filed.of(rules), [_final(verdict) for verdict in says], with_care)
-            if table is not None:  # it takes care of unknowns itself, and nothing else is in its way
+        case [[_Search(rules, results)]] if layer.looks_at <= _NETWORK:
+            table = build_table(
+                ClausesByCaller.of(rules), [_final(verdict) for verdict in results], complete_and_decide
+            )
+            if table is not None:  # the table handles unknown attributes itself
                 return table
 
     decide = _compile_selector(layer, [_compile_chain(steps) for steps in chains])
 
-    def decide_carefully(request: Request) -> VerdictNumber:
+    def decide_with_completion(request: Request) -> VerdictNumber:
         if request.needs_care:
-            return with_care(request)
+            return complete_and_decide(request)
         try:
             return decide(request)
-        except KeyError:  # an attribute that a rule looks at is unknown
-            return with_care(request)
+        except KeyError:  # an attribute that a rule reads is unknown
+            return complete_and_decide(request)
 
-    return Function(decide_carefully)
+    return Function(decide_with_completion)
 
 
 def _compile_selector(layer: Layer, chains: Sequence[_Decide]) -> _Decide:
@@ -120,50 +122,50 @@ def _compile_selector(layer: Layer, chains: Sequence[_Decide]) -> _Decide:
     return lambda request: chains[pick(request)](request)
 
 
-# A step of a chain gives a verdict (>= 0: the chain ends), `_CONTINUE`, or the complement of a verdict (< -1):
-# it accepted, go on, and this is what to say if nothing later has more to say.
+# A step of a chain returns a verdict (>= 0: the chain ends), `_CONTINUE`, or the complement of a verdict (< -1). The
+# complement means: the step accepted, and its verdict is the result of the chain if no later step accepts or denies.
 _CONTINUE = -1
 
 
 @dataclass(slots=True)
 class _Search:
-    """Rules, what each says when it is the first that matches, and last what is said when none does."""
+    """Rules with the result of each if it is the first that matches. The last result is for no match."""
 
     rules: Sequence[Predicate]
-    says: Sequence[int]
+    results: Sequence[int]
 
 
 _Step = _Search | Callable[[Request], int]
 
 
 def _steps(layer: str, chain: Chain, verdicts: Verdicts) -> list[_Step]:
-    """Compile the stages of a chain; consecutive ones that one search can answer are one step."""
+    """Compile the stages of a chain. Consecutive stages become one step if one search can decide them."""
     steps: list[_Step] = []
     rules: list[Predicate] = []
-    says: list[int] = []
+    results: list[int] = []
     enforced = [stage for stage in chain.stages if not isinstance(stage, Observe)]
     for number, stage in enumerate(enforced, 1):
         if isinstance(stage, AskAll):
             if rules:
-                steps.append(_Search(rules, [*says, _CONTINUE]))
-                rules, says = [], []
+                steps.append(_Search(rules, [*results, _CONTINUE]))
+                rules, results = [], []
             steps.append(_compile_asks(layer, stage, verdicts))
             continue
         stage_rules, stage_says, otherwise = _compile_stage(layer, stage, verdicts, last=number == len(enforced))
         rules += [rule.when for rule in stage_rules]
-        says += stage_says
-        # Otherwise the next stage is asked exactly where no rule matched so far.
+        results += stage_says
+        # Otherwise the next stage follows exactly if no rule matched so far.
         if otherwise != _CONTINUE or _CONTINUE in stage_says:
-            steps.append(_Search(rules, [*says, otherwise]))
-            rules, says = [], []
+            steps.append(_Search(rules, [*results, otherwise]))
+            rules, results = [], []
     if rules:
-        steps.append(_Search(rules, [*says, _CONTINUE]))
+        steps.append(_Search(rules, [*results, _CONTINUE]))
     return steps
 
 
 def _compile_chain(steps: Sequence[_Step]) -> _Decide:
     if len(steps) == 1 and isinstance(steps[0], _Search):
-        return _compile_search(_Search(steps[0].rules, [_final(verdict) for verdict in steps[0].says]))
+        return _compile_search(_Search(steps[0].rules, [_final(verdict) for verdict in steps[0].results]))
     compiled = [_compile_search(step) if isinstance(step, _Search) else step for step in steps]
 
     def decide(request: Request) -> VerdictNumber:
@@ -180,24 +182,24 @@ def _compile_chain(steps: Sequence[_Step]) -> _Decide:
 
 
 def _compile_search(search: _Search) -> Callable[[Request], int]:
-    filed = Filed.of(search.rules)
-    table = build_table(filed, search.says, _never)
-    return table.find if table is not None else build_search(filed, search.says)
+    filed = ClausesByCaller.of(search.rules)
+    table = build_table(filed, search.results, _reject_unknown)
+    return table.find if table is not None else build_search(filed, search.results)
 
 
-def _never(request: Request) -> VerdictNumber:
+def _reject_unknown(request: Request) -> VerdictNumber:
     raise AssertionError(f"identity and port must be known: {request}")
 
 
 def _final(verdict: int) -> VerdictNumber:
-    """Make the verdict of the last step the verdict of the chain."""
+    """Return the verdict of the chain for the result of its last step."""
     return PASSED if verdict == _CONTINUE else verdict if verdict >= 0 else ~verdict
 
 
 def _compile_stage(
     layer: str, stage: Deny | AllowAny | FirstMatch, verdicts: Verdicts, *, last: bool
 ) -> tuple[Sequence[Rule], Sequence[int], int]:
-    """Return the rules of a stage, what each says, and what is said when none matches."""
+    """Return the rules of a stage, the result of each, and the result if none matches."""
     match stage:
         case Deny(name, rules, refusal):
             return rules, verdicts.of_rules(False, layer, name, refusal, rules), _CONTINUE
@@ -212,13 +214,13 @@ def _compile_stage(
                 Effect.DENY: verdicts.of_rules(False, layer, name, refusal, rules),
                 Effect.PASS: [_CONTINUE] * len(rules),
             }
-            says = [by_effect[step.effect][index] for index, step in enumerate(steps)]
+            results = [by_effect[step.effect][index] for index, step in enumerate(steps)]
             by_default = {
                 Effect.ACCEPT: PASSED,
                 Effect.DENY: verdicts.of_rules(False, layer, name, refusal)[0],
                 Effect.PASS: _CONTINUE,
             }
-            return rules, says, by_default[otherwise]
+            return rules, results, by_default[otherwise]
 
 
 def _compile_asks(layer: str, stage: AskAll, verdicts: Verdicts) -> Callable[[Request], int]:

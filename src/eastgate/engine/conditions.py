@@ -1,4 +1,4 @@
-"""Predicates as functions on requests. One that looks at an unknown attribute raises KeyError."""
+"""Predicates as functions on requests. A function that reads an unknown attribute raises KeyError."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Condition = Callable[[Request], bool]
 
 
 def compile_condition(predicate: Predicate) -> Condition:
-    """Compile a predicate to a function that returns whether it holds."""
+    """Compile a predicate to a function that returns whether the predicate holds."""
     match predicate:
         case Is():
             return _compile_atom(predicate)
@@ -30,7 +30,7 @@ def _compile_atom(atom: Is) -> Condition:
     if attribute.is_repeatable:
         return lambda request: atom.accepts(request.values[attribute])
     if isinstance(matcher, OneOf):
-        values = matcher.values  # None is never among them, so an absent attribute needs no care
+        values = matcher.values  # None is never among them, so an absent attribute needs no test
         return lambda request: request.values[attribute] in values
     contains = matcher.contains
 
@@ -45,7 +45,7 @@ def _compile_computed(computed: Computed) -> Condition:
     def holds(request: Request) -> bool:
         values = request.values
         for attribute in computed.attributes:
-            values[attribute]  # an unknown attribute is for others to complete
+            values[attribute]  # raises KeyError for an unknown attribute
         return computed.holds(values)
 
     return holds

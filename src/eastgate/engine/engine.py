@@ -34,9 +34,9 @@ P = TypeVar("P", bound=Targeting)
 
 
 class Engine(Programs[P]):
-    """Decides by programs, and forgets those that a change touches.
+    """Decides requests by programs, and forgets the programs that a change touches.
 
-    Layers anywhere may depend on objects of `surrounding_kinds`, and on what `surroundings` returns.
+    Layers of any point may depend on objects of `surrounding_kinds`, and on the result of `surroundings`.
     """
 
     def __init__(
@@ -55,51 +55,51 @@ class Engine(Programs[P]):
         super().__init__(world, policies, assemble, stances, on_network, assemble_end)
         self._surrounding_kinds = surrounding_kinds
         self._surroundings_of = surroundings
-        self._serving = self._gateway_pods()
+        self._gateway_pod_keys = self._gateway_pods()
         self._surroundings = surroundings(world)
-        self.touched: set[Point] = set()  # since somebody cleared it
+        self.touched: set[Point] = set()  # since the last clear()
         world.watch(self.world_changed)
 
     def put_policy(self, policy: P) -> frozenset[Point]:
-        """Add or replace a policy; tells which points it touches."""
+        """Add or replace a policy, and return the points that it touches."""
         if self._on_network(policy):
             self._network.add(policy.ref)
         else:
             self._network.discard(policy.ref)
-        anywhere = self._anywhere(policy.ref)
-        return self._forget(self._attachments.put(policy) | anywhere | self._anywhere(policy.ref))
+        anywhere = self._named_points_of(policy.ref)
+        return self._forget(self._attachments.put(policy) | anywhere | self._named_points_of(policy.ref))
 
     def remove_policy(self, ref: PolicyRef) -> frozenset[Point]:
-        """Remove a policy, if it is there; tells which points it touched."""
+        """Remove a policy, if it exists, and return the points that it touched."""
         self._network.discard(ref)
-        anywhere = self._anywhere(ref)
+        anywhere = self._named_points_of(ref)
         return self._forget(self._attachments.remove(ref) | anywhere)
 
-    def _anywhere(self, ref: PolicyRef) -> set[Point]:
-        """Return the gateways, routes and backends that were looked at, declared or not, if a policy is about any."""
+    def _named_points_of(self, ref: PolicyRef) -> set[Point]:
+        """Return the gateways, routes and backends with programs, declared or not, that a policy may target."""
         policy = self._attachments.policies.get(ref)
         if self._attachments.is_about_rules(ref):
-            return {point for point in self._elsewhere if isinstance(point, RuleNamed)}
+            return {point for point in self._other_points if isinstance(point, RuleNamed)}
         if self._attachments.is_about_hosts(ref):
-            return {point for point in self._elsewhere if isinstance(point, HostNamed)}
+            return {point for point in self._other_points if isinstance(point, HostNamed)}
         if policy is None or not any(isinstance(target, Everything | GatewaysMatching) for target in policy.targets):
             return set()
         return self._named_points()
 
     def _named_points(self) -> set[Point]:
-        return {point for point in self._elsewhere if isinstance(point, NamedPoint | RuleNamed | HostNamed)}
+        return {point for point in self._other_points if isinstance(point, NamedPoint | RuleNamed | HostNamed)}
 
     def world_changed(self, change: Change) -> frozenset[Point]:
-        """Forget the programs that a change of the world touches; return their points. The world calls this itself."""
+        """Forget the programs that a change of the world touches, and return their points. The world calls this."""
         touched: set[Point] = set(change.workloads)
         for changed in change.objects:
-            if changed.kind in ROUTE_KINDS:  # a workload may have a say in which routes lead to it
+            if changed.kind in ROUTE_KINDS:  # layers of a workload may depend on the routes that lead to it
                 touched |= self.world.select(PodsMatching(changed.namespace, Selector.of()))
                 touched |= self.world.select(ExternalsMatching(changed.namespace, Selector.of()))
                 touched.add(RouteNamed(changed.namespace, changed.name, changed.kind))
             elif changed.kind == "Gateway":  # policies may select its pods by their labels
                 touched.add(GatewayNamed(changed.namespace, changed.name))
-            elif changed.kind == "Namespace":  # whether it is declared matters too
+            elif changed.kind == "Namespace":  # its declaration matters, too
                 touched |= self.world.select(Everything(changed.name))
         namespaces = {key.partition("/")[0] for key in change.workloads}
         touched |= {  # policies may select the pods of Gateways
@@ -109,24 +109,24 @@ class Engine(Programs[P]):
         }
         if any(changed.kind == "ReferenceGrant" for changed in change.objects):
             touched |= self._named_points()  # they may refer to authorizers
-        for service in change.services:  # its labels may lead traffic to its pods another way
+        for service in change.services:  # its labels may change the path of traffic to its pods
             touched.update(self.world.pods_of(service))
-        serves_gateways, surroundings = self._serve_gateways(change), self._surroundings
+        serves_gateways, surroundings = self._has_gateway_pod_changed(change), self._surroundings
         self._surroundings = self._surroundings_of(self.world)
         is_anywhere = serves_gateways or surroundings != self._surroundings
         if is_anywhere or any(changed.kind in self._surrounding_kinds for changed in change.objects):
             touched |= set(self._programs)
         return self._forget(touched)
 
-    def _serve_gateways(self, change: Change) -> bool:
-        """Return whether a pod of a Gateway has changed: others may see its identity instead of their callers'."""
-        before = self._serving
+    def _has_gateway_pod_changed(self, change: Change) -> bool:
+        """Return whether a pod of a Gateway has changed. Destinations may see its identity instead of the caller's."""
+        before = self._gateway_pod_keys
         if any(changed.kind == "Gateway" for changed in change.objects):
-            self._serving = self._gateway_pods()
+            self._gateway_pod_keys = self._gateway_pods()
         else:
             now = {key for key in change.workloads if self._is_gateway_pod(self.world.workloads.get(key))}
-            self._serving = (before - change.workloads) | now
-        return not change.workloads.isdisjoint(before | self._serving)
+            self._gateway_pod_keys = (before - change.workloads) | now
+        return not change.workloads.isdisjoint(before | self._gateway_pod_keys)
 
     def _gateway_pods(self) -> set[str]:
         return {key for key, workload in self.world.workloads.items() if self._is_gateway_pod(workload)}
@@ -141,8 +141,8 @@ class Engine(Programs[P]):
         for point in touched:
             self._programs.pop(point, None)
             self._finders.pop(point, None)
-            self._elsewhere.discard(point)
+            self._other_points.discard(point)
         self._ends.clear()
         self.touched |= touched
-        self.version += 1  # last: whoever sees it must not meet a program from before
+        self.version += 1  # last, so that a reader of the new version never gets an old program
         return frozenset(touched)

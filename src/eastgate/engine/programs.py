@@ -1,8 +1,8 @@
-"""The programs of an engine: a world and policies in, decisions out.
+"""The programs of an engine. They decide requests in a world with policies.
 
-A point of enforcement is a workload, a Gateway, a route, a Backend, or a dead end of the way to one. Workloads that the
-same policies target form a class and share one program. Programs are compiled when they are first needed, or all at
-once by `compile_all`; a change forgets only the programs of the points that it touches.
+An enforcement point is a workload, a Gateway, a route, a Backend, or a dead end of the path to one. Workloads with the
+same policies form a class and share one program. A program is compiled when it is first needed; `compile_all` compiles
+all of them at once. A change forgets only the programs of the points that it touches.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _AT_HOPS = Placement(Site.NETWORK, "unseen")
 
 
 class Programs(Generic[P]):
-    """What decides at each point, for reading: its program, and the policies that the program is made of.
+    """The program of each point, and the policies that the program is made of. This class is for reading.
 
-    Some parts are the dialects': `assemble` makes layers of the policies on a point, and `stances` tells what else
-    about a workload those depend on. Policies that are `on_network` are enforced at the ends of connections,
-    `assemble_end` makes their layers, and only the proxies of a local mesh know them.
+    Dialects provide some parts. `assemble` makes layers from the policies at a point. `stances` returns the other
+    properties of a workload that its layers depend on. Policies that are `on_network` are enforced at the ends of
+    connections, and `assemble_end` makes their layers. Of all proxies, only those of a local mesh enforce them.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class Programs(Generic[P]):
             self._attachments: Attachments[P] = Attachments(world, policies)
         self._network = {policy.ref for policy in self._attachments.policies.values() if on_network(policy)}
         self._programs: dict[Point, Program] = {}
-        self._elsewhere: set[Point] = set()  # those of them that are no workloads
-        self._finders: dict[Point, Finder] = {}  # program.finder of each point: saves an attribute lookup
+        self._other_points: set[Point] = set()  # the points with programs that are not workloads
+        self._finders: dict[Point, Finder] = {}  # program.finder of each point: this saves an attribute lookup
         self._ends: dict[NetworkEnd, Program] = {}
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
         self.version = 0  # grows with every change of policies or of the world
 
     def decide(self, point: Point, request: Request) -> VerdictNumber:
-        """Decide a request at a point: an odd number allows it. The point's program says why."""
+        """Decide a request at a point. An odd number allows it. The program of the point has the outcome."""
         try:
             finder = self._finders[point]
         except KeyError:
@@ -84,7 +84,7 @@ class Programs(Generic[P]):
         return finder.find(request)
 
     def program(self, point: Point) -> Program:
-        """Return the program that decides at a point. Raises KeyError where there is no such workload."""
+        """Return the program that decides at a point. Raises KeyError if there is no such workload."""
         if isinstance(point, NetworkEnd):
             return self._program_at(point)
         program = self._programs.get(point)
@@ -104,7 +104,7 @@ class Programs(Generic[P]):
             self._programs[point] = program
             self._finders[point] = program.finder
             if not isinstance(point, str):
-                self._elsewhere.add(point)
+                self._other_points.add(point)
         return program
 
     def _shared(self, workload: Workload, attached: Sequence[Attachment[P]]) -> Program:
@@ -117,7 +117,7 @@ class Programs(Generic[P]):
         return program
 
     def _with_same_policies(self, attached: Sequence[Attachment[P]]) -> Program:
-        """Return the program of a rule of a route, which all rules share that the same policies target."""
+        """Return the program of a rule of a route. All rules with the same policies share it."""
         same = (RuleNamed, *(part for attachment in attached for part in (attachment.policy, attachment.perhaps)))
         program = self._classes.get(same)
         if program is None:
@@ -125,7 +125,7 @@ class Programs(Generic[P]):
         return program
 
     def _program_at(self, end: NetworkEnd) -> Program:
-        """Return the program of an end, which all ends share that the same policies of the network target."""
+        """Return the program of an end. All ends with the same network policies share it."""
         program = self._ends.get(end)
         if program is None:
             attached = self.attached(end)
@@ -141,12 +141,12 @@ class Programs(Generic[P]):
         return bool(self._attachments.at_rule(rule))
 
     def host_point(self, host: str) -> HostNamed | None:
-        """Return the point where an authorizer that finds policies by host decides; None where it finds none."""
+        """Return the point where an authorizer that finds policies by host decides, or None if no policy is found."""
         return self._attachments.host_point(host)
 
     @property
     def host_refs(self) -> Set[PolicyRef]:
-        """Return the names of the policies for hosts, which an authorizer decides by that other proxies ask."""
+        """Return the names of the policies for hosts. Eastgate's authorizer decides by them for other proxies."""
         return self._attachments.about_hosts
 
     @property
@@ -155,31 +155,31 @@ class Programs(Generic[P]):
         return bool(self.host_refs)
 
     def hosts_of(self, ref: PolicyRef) -> tuple[str, ...] | None:
-        """Return the hosts that a policy is for; None where there is no such policy."""
+        """Return the hosts that a policy is for, or None if there is no such policy."""
         policy = self._attachments.policies.get(ref)
         return None if policy is None else tuple(each.host for each in policy.targets if isinstance(each, HostNamed))
 
     @property
     def network_policies(self) -> list[P]:
-        """Return the policies that the network applies."""
+        """Return the policies that the network enforces."""
         return [self._attachments.policies[ref] for ref in self._network if ref in self._attachments.policies]
 
     def layers_of(self, policy: P, direction: Direction) -> Sequence[Layer]:
-        """Return what a policy of the network does by itself at the ends that it targets."""
+        """Return the layers of one network policy alone, at the ends that it targets."""
         return self._assemble_end([Attachment(policy)], direction)
 
     @property
     def network_refs(self) -> Set[PolicyRef]:
-        """Return the names of the policies that the network applies."""
+        """Return the names of the policies that the network enforces."""
         return self._network
 
     @property
     def has_network_policies(self) -> bool:
-        """Return whether the two ends of a connection have to be looked at."""
+        """Return whether layers exist at the two ends of a connection."""
         return bool(self._network)
 
     def compile_all(self) -> int:
-        """Compile the programs of all workloads now; tells how many classes they form."""
+        """Compile the programs of all workloads now, and return the number of their classes."""
         with no_collection():
             for workload in self.world.workloads:
                 self.program(workload)
@@ -195,15 +195,15 @@ class Programs(Generic[P]):
         return self._attachments.types[kind]
 
     def points_of(self, ref: PolicyRef) -> frozenset[Point]:
-        """Return the points that a policy, or one that refers to it, targets: where it has a say."""
+        """Return the points that a policy touches: its targets, and those of policies that refer to it."""
         return self._attachments.points_of(ref)
 
     def points_targeted(self, policy: P) -> frozenset[Point]:
-        """Return the points that the targets of a policy mean, or of one that refers to a policy of its name."""
+        """Return the points that a policy would touch: its targets, and those of policies that refer to its name."""
         return self._attachments.points_targeted(policy)
 
     def uncertain(self, point: Point) -> list[P]:
-        """Return the policies that may target a point or not: they select by labels that a cluster adds to pods."""
+        """Return the policies that may target a point, depending on labels that a cluster adds to pods."""
         key = point.workload if isinstance(point, NetworkEnd) else point
         workload = self.world.workloads.get(key) if isinstance(key, str) else None
         uncertain = self._attachments.uncertain(workload) if workload is not None else []
@@ -238,7 +238,7 @@ class Programs(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class UnseenScope:
-    """The reason for which nothing is asked on a part of the way: the pods at its ends are in no manifest."""
+    """The reason why a part of the path has no network layers: the pods at its ends are in no manifest."""
 
     hop: str
     kind: ClassVar[ScopeKind] = ScopeKind.OTHERS

@@ -1,7 +1,7 @@
-"""The reference evaluator: the definition of the IR, written down as plainly as it can be.
+"""The reference evaluator: the definition of the IR, in the simplest possible code.
 
-It is slow on purpose and shares no code with the compiled engine, so that the two can be compared on
-generated input. An unknown attribute is tried with every value that could make a difference.
+It is slow on purpose and shares no code with the compiled engine, so that tests can compare the two on generated input.
+It tries every value that could make a difference for an unknown attribute.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from eastgate.ir.paths import is_sensitive
 
 
 def decide(layers: Sequence[Layer], request: Request) -> Outcome:
-    """Decide a request: ALL layers must allow, in every completion; the first denial decides."""
+    """Decide a request. ALL layers must allow, in every completion, and the first denial decides."""
     accepted = Outcome(allowed=True)
     unbounded = Request(request.values, request.answers, request.assumed)
     for layer in layers:
@@ -91,7 +91,7 @@ def _layer(layer: Layer, request: Request) -> Outcome:
     chain = layer.otherwise
     for case in layer.cases:
         anything = (ambiguous or respelled) and not case.synthetic
-        possible = _whatever_the_path(case.when, request, ambiguous) if anything else {holds(case.when, request)}
+        possible = _truths_for_any_path(case.when, request, ambiguous) if anything else {holds(case.when, request)}
         if possible == {True, False}:
             return refused
         if possible == {True}:
@@ -131,7 +131,7 @@ def _reads_http(layer: Layer, port: Known) -> bool:
 
 
 def _on_port(predicate: Predicate, port: Known) -> set[bool]:
-    """Return the possible truths of a predicate at a port, whatever the rest of the request is."""
+    """Return the possible results of a predicate at a port, for any values of the other attributes."""
     match predicate:
         case And(parts) | Or(parts):
             each = [_on_port(part, port) for part in parts]
@@ -142,22 +142,22 @@ def _on_port(predicate: Predicate, port: Known) -> set[bool]:
         case Not(part):
             return {not held for held in _on_port(part, port)}
         case Is(attribute, matcher) if attribute == PORT:
-            return {isinstance(port, int) and _in(matcher, port)}
+            return {isinstance(port, int) and _matches(matcher, port)}
         case _:
             return {True, False}
 
 
-def _whatever_the_path(predicate: Predicate, request: Request, ambiguous: bool) -> set[bool]:
-    """Return the possible truths where comparisons of the path may be either; only patterns, if it is not ambiguous."""
+def _truths_for_any_path(predicate: Predicate, request: Request, ambiguous: bool) -> set[bool]:
+    """Return the possible results if comparisons of the path may have any result; unless `ambiguous`, only patterns."""
     match predicate:
         case And(parts) | Or(parts):
-            each = [_whatever_the_path(part, request, ambiguous) for part in parts]
+            each = [_truths_for_any_path(part, request, ambiguous) for part in parts]
             decisive = isinstance(predicate, Or)
             if {decisive} in each:
                 return {decisive}
             return {not decisive} | ({decisive} if any(decisive in held for held in each) else set())
         case Not(part):
-            return {not held for held in _whatever_the_path(part, request, ambiguous)}
+            return {not held for held in _truths_for_any_path(part, request, ambiguous)}
         case _:
             either = bool(PATHS & mentions(predicate)) if ambiguous else is_sensitive(predicate)
             return {True, False} if either else {holds(predicate, request)}
@@ -190,7 +190,7 @@ def _stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bool]:
             return Outcome(rule is not None, layer, name, rule, None if rule else refusal), rule is None
         case AskAll(name, asks, refusal):
             asked = [ask for ask in asks if holds(ask.rule.when, request)]
-            refused = next((ask for ask in asked if not _lets_through(ask, request.answers.get(ask.authorizer))), None)
+            refused = next((ask for ask in asked if not _consents(ask, request.answers.get(ask.authorizer))), None)
             if refused is not None:
                 answer = request.answers.get(refused.authorizer)
                 status = answer.status if isinstance(answer, Ruling) else refusal
@@ -206,14 +206,14 @@ def _stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bool]:
             return Outcome(True, layer, name, rule), True
 
 
-def _lets_through(ask: Ask, answer: Answer | None) -> bool:
+def _consents(ask: Ask, answer: Answer | None) -> bool:
     if answer == "error":
         return ask.fail_open
     return answer == "allow" or (isinstance(answer, Ruling) and answer.allowed)
 
 
 def holds(predicate: Predicate, request: Request) -> bool:
-    """Return whether the predicate is true of a request in which everything it looks at is known or absent."""
+    """Return whether the predicate holds for a request. Every attribute that it reads must be known or absent."""
     match predicate:
         case And(parts):
             return all(holds(part, request) for part in parts)
@@ -229,12 +229,12 @@ def holds(predicate: Predicate, request: Request) -> bool:
             if assumed is not None:
                 return assumed
             value = request.values[attribute]
-            if isinstance(value, tuple):  # it is there several times
-                return any(_in(matcher, text) for text in ([",".join(value)] if joined else value))
-            return value is not None and _in(matcher, value)
+            if isinstance(value, tuple):  # a repeated attribute
+                return any(_matches(matcher, text) for text in ([",".join(value)] if joined else value))
+            return value is not None and _matches(matcher, value)
 
 
-def _in(matcher: Matcher, value: Value) -> bool:
+def _matches(matcher: Matcher, value: Value) -> bool:
     match matcher:
         case OneOf(values):
             return any(type(value) is type(v) and value == v for v in values)
@@ -249,7 +249,7 @@ def _in(matcher: Matcher, value: Value) -> bool:
         case AnyAccount(trust_domain):
             namespace = str(value).removeprefix(f"spiffe://{trust_domain}/ns/").split("/")[0]
             is_name = re.fullmatch("[A-Za-z0-9._-]+", namespace) is not None and namespace not in (".", "..")
-            return is_name and _in(AccountsOf(trust_domain, namespace), value)
+            return is_name and _matches(AccountsOf(trust_domain, namespace), value)
         case InNetwork(networks):
             at = parse_network(value)
             return any(at.subnet_of(n) for n in networks if n.version == at.version)  # type: ignore[arg-type]
@@ -282,12 +282,12 @@ def _completions(layer: Layer, request: Request) -> Iterator[Request]:
     domains = []
     for attribute in unknown:
         matchers = [atom.matcher for atom in asked if atom.attribute == attribute]
-        domains.append(_several(attribute, matchers) if attribute in several else _domain(attribute, matchers))
+        domains.append(_repeated_values(attribute, matchers) if attribute in several else _domain(attribute, matchers))
     computed = dict.fromkeys(atom for atom in compared if isinstance(atom, Computed))
     tests: list[Is | Computed] = [test for test in computed if not test.attributes <= request.values.keys()]
     tests += dict.fromkeys(atom for atom in asked if atom.joined and atom.attribute in several)
     for values in product(*domains):
-        # Over what is unknown a test may come out either way.
+        # A test on an unknown attribute may have either result.
         for outcomes in product((False, True), repeat=len(tests)):
             completed = {**request.values, **dict(zip(unknown, values, strict=True))}
             completion = Request(completed, request.answers, dict(zip(tests, outcomes, strict=True)))
@@ -295,7 +295,7 @@ def _completions(layer: Layer, request: Request) -> Iterator[Request]:
                 yield completion
 
 
-_FEW: Mapping[Attribute, tuple[Known, ...]] = {
+_ENUMERATED: Mapping[Attribute, tuple[Known, ...]] = {
     APPLICATION: ("http", "bytes"),
     TRANSPORT: ("TCP", "UDP", "SCTP"),
     VICINITY: (None, "itself", "node"),
@@ -303,7 +303,7 @@ _FEW: Mapping[Attribute, tuple[Known, ...]] = {
 
 
 def _labels(matchers: list[Matcher]) -> list[Known]:
-    """Return no labels at all, and every combination of values that some selector compares."""
+    """Return the empty set of labels, and every combination of values that a selector compares."""
     values: dict[str, set[str]] = {}
     for selector in (m.selector for m in matchers if isinstance(m, Labelled)):
         for key, value in selector.match_labels:
@@ -315,8 +315,8 @@ def _labels(matchers: list[Matcher]) -> list[Known]:
 
 
 def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
-    if attribute in _FEW:
-        return list(_FEW[attribute])
+    if attribute in _ENUMERATED:
+        return list(_ENUMERATED[attribute])
     if any(isinstance(m, Labelled) for m in matchers):
         return _labels(matchers)
     if attribute == PORT:
@@ -332,27 +332,27 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
     starts = {m.text for m in matchers if isinstance(m, Prefix)} | {""}
     starts |= {m.prefix for m in matchers if isinstance(m, AccountsOf)}
     ends = {m.text for m in matchers if isinstance(m, Suffix)} | {""}
-    account = "_" * (1 + max(map(len, exact), default=0))  # a name that is as good as any other, and nobody's
+    account = "_" * (1 + max(map(len, exact), default=0))  # a valid name that no account has
     middles = ("", "\x00", "\x00/\x00", account)
     mixed = {start + middle + end for start in starts for middle in middles for end in ends}
     texts = sorted(exact | mixed)
-    if attribute in PATHS:  # a path that is refused whatever the policy is says nothing about the policy
+    if attribute in PATHS:  # a path that is always refused shows nothing about a policy
         texts = [text for text in texts if not _is_ambiguous(text)]
     return [None, "\x00", *texts]
 
 
-def _several(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
-    """Return None, and every set of the values that some matcher tells apart."""
+def _repeated_values(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
+    """Return None, and every set of the values that a matcher distinguishes."""
     told_apart = {}
     for value in _domain(attribute, matchers):
         if isinstance(value, str):
-            told_apart[tuple(_in(matcher, value) for matcher in matchers)] = value
+            told_apart[tuple(_matches(matcher, value) for matcher in matchers)] = value
     sizes = range(1, len(told_apart) + 1)
     return [None, *(values for size in sizes for values in combinations(told_apart.values(), size))]
 
 
 def _addresses(matchers: Iterable[InNetwork]) -> list[str]:
-    """Return every edge of every network: first, last, and the neighbours outside. Nobody else calls from loopback."""
+    """Return every edge of every network: first, last, and the neighbours outside. Other callers never use loopback."""
     edges = {"0.0.0.0", "::", "128.0.0.0", "::2"}  # noqa: S104 - addresses as data
     for network in (n for m in matchers for n in m.networks):
         first, last = int(network.network_address), int(network.broadcast_address)

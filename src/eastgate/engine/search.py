@@ -1,15 +1,16 @@
-"""Searches, for rules of any kind: the few that name the caller, in order, each with the conditions that are left.
+"""Searches for rules of any kind: the few rules that name the caller, in order, each with its other conditions.
 
-A request meets the rules for its identity, for its namespace and for everybody, in one list where those for many are
-not too many to be copied, and the first of all that matches is heard. A long list has an index of its own, on the
-attribute that tells its rules apart best:
+A request is compared with the rules for its identity, for its namespace and for any caller. The first of them that
+matches decides. They are in one list, unless the list would be mostly copies of rules for many callers. A long list has
+an index of its own, on the attribute that distinguishes its rules best:
 
-    exact text  ->  rules        and so a thousand rules on a thousand paths
+    exact text  ->  rules        so a thousand rules on a thousand paths
     a prefix    ->  rules        cost no more than a few
     a suffix    ->  rules
     the others
 
-What a text begins with is looked up by the shortest prefix first: where that is not met, no longer one can be.
+The prefixes of a text are looked up from the shortest to the longest. If a short one is missing, no longer one is
+there.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from dataclasses import field
 from typing import NamedTuple, TypeAlias
 
 from eastgate.basics.records import dataclass
-from eastgate.engine.clauses import Clause, Filed
+from eastgate.engine.clauses import Clause, ClausesByCaller
 from eastgate.engine.conditions import Condition, compile_condition
 from eastgate.ir import And, Is, OneOf, Or, Predicate, Prefix, Request, Suffix, Value, values_of
 from eastgate.ir.attributes import PORT, Attribute
 from eastgate.ir.spiffe import accounts_path_of
 
-_Rule: TypeAlias = tuple[int, tuple[Predicate, ...]]  # its rank, and ALL conditions that are left
+_Rule: TypeAlias = tuple[int, tuple[Predicate, ...]]  # its rank, and ALL its other conditions
 _Search: TypeAlias = Callable[[Request, int], int]  # the rank of the first rule that matches, if smaller than that
 
-_SHORT = 4  # rules: a shorter list is searched faster than an index
-_COPIES = 4  # of clauses for many, at most, beside each clause for the few
+_MAX_UNINDEXED_RULES = 4  # a list of this length is searched faster than an index
+_MAX_COPIES_PER_CLAUSE = 4  # clauses for many callers, for each clause for few callers
 
 
-def build_search(filed: Filed, says: Sequence[int]) -> Callable[[Request], int]:
-    """Build a search: rule i says `says[i]`, the last is said where none matches. Identity and port must be known."""
+def build_search(filed: ClausesByCaller, results: Sequence[int]) -> Callable[[Request], int]:
+    """Return a search. The result of rule i is `results[i]`; the last is for no match. It needs identity and port."""
     for_anyone = _List(filed.anyone, _search(filed.anyone))
     for_stems = {stem: _narrow(for_anyone, clauses) for stem, clauses in filed.stems.items()}
     exact: dict[object, _Search] = {}
@@ -42,7 +43,7 @@ def build_search(filed: Filed, says: Sequence[int]) -> Callable[[Request], int]:
         exact[identity] = _narrow(wider, clauses).search
     stems = {stem: narrowed.search for stem, narrowed in for_stems.items()}
     anyone = for_anyone.search
-    miss = len(says) - 1
+    miss = len(results) - 1
 
     def find(request: Request) -> int:
         identity = request.identity
@@ -51,21 +52,21 @@ def build_search(filed: Filed, says: Sequence[int]) -> Callable[[Request], int]:
             search = anyone
             if stems and isinstance(identity, str):
                 search = stems.get(accounts_path_of(identity) or "", anyone)
-        return says[search(request, miss)]
+        return results[search(request, miss)]
 
     return find
 
 
 class _List(NamedTuple):
-    """A search, and the clauses that it is made of; None where they are searched in several parts."""
+    """A search and its clauses. The clauses are None if several searches share them."""
 
     clauses: Sequence[Clause] | None
     search: _Search
 
 
 def _narrow(wider: _List, clauses: Sequence[Clause]) -> _List:
-    """Return a search of a wider list and of clauses beside: in one list, unless that would be mostly copies."""
-    if wider.clauses is None or len(wider.clauses) > _COPIES * len(clauses):
+    """Return a search of a wider list and more clauses. It is one list, unless that would be mostly copies."""
+    if wider.clauses is None or len(wider.clauses) > _MAX_COPIES_PER_CLAUSE * len(clauses):
         return _List(None, _search_both(_search(clauses), wider.search))
     every = sorted((*wider.clauses, *clauses), key=_rank)
     return _List(every, _search(every))
@@ -84,14 +85,14 @@ def _search(clauses: Iterable[Clause]) -> _Search:
         (clause.rank, (*((Is(PORT, OneOf(clause.ports)),) if clause.ports is not None else ()), *clause.rest))
         for clause in clauses
     ]
-    attribute = _telling(rules) if len(rules) > _SHORT else None
+    attribute = _distinguishing_attribute(rules) if len(rules) > _MAX_UNINDEXED_RULES else None
     return _in_order(rules) if attribute is None else _by_value(rules, attribute)
 
 
 def _in_order(rules: Sequence[_Rule]) -> _Search:
     ordered = [(rank, _condition(parts)) for rank, parts in rules]
     if len(ordered) == 1:
-        return _only(*ordered[0])
+        return _single(*ordered[0])
 
     def search(request: Request, best: int) -> int:
         for rank, condition in ordered:
@@ -104,7 +105,7 @@ def _in_order(rules: Sequence[_Rule]) -> _Search:
     return search
 
 
-def _only(rank: int, condition: Condition | None) -> _Search:
+def _single(rank: int, condition: Condition | None) -> _Search:
     if condition is None:
         return lambda _request, best: min(rank, best)
     return lambda request, best: rank if rank < best and condition(request) else best
@@ -117,8 +118,8 @@ def _condition(parts: tuple[Predicate, ...]) -> Condition | None:
 # Indexes
 
 
-def _telling(rules: Iterable[_Rule]) -> Attribute | None:
-    """Return the attribute that most rules can be told apart by, if there is one."""
+def _distinguishing_attribute(rules: Iterable[_Rule]) -> Attribute | None:
+    """Return the attribute that distinguishes most rules, or None."""
     texts: dict[Attribute, set[object]] = {}
     for _, parts in rules:
         for part in parts:
@@ -129,7 +130,7 @@ def _telling(rules: Iterable[_Rule]) -> Attribute | None:
 
 
 def _attribute(part: Predicate) -> Attribute | None:
-    """Return the one attribute that a part compares with texts, if that is all it does."""
+    """Return the one attribute that a part compares with texts, or None if the part does anything else."""
     match part:
         case Is(attribute, OneOf() | Prefix() | Suffix(), joined=False):
             return attribute
@@ -144,7 +145,7 @@ _Key: TypeAlias = tuple[type[Prefix | Suffix] | None, Value]
 
 
 def _keys(part: Predicate) -> Iterator[_Key]:
-    """Yield the keys to file a part of this kind under: it is found under ANY of them."""
+    """Yield the keys of such a part. ANY of them finds it."""
     match part:
         case Is(_, OneOf(values)):
             yield from ((None, value) for value in values)
@@ -159,7 +160,7 @@ def _keys(part: Predicate) -> Iterator[_Key]:
 
 @dataclass(slots=True)
 class _Shelves:
-    """Rules by the keys of one part; those without such a part are the others."""
+    """Rules by the keys of one part. `others` are the rules without such a part."""
 
     exact: dict[Value, list[_Rule]] = field(default_factory=dict)
     prefixes: dict[str, list[_Rule]] = field(default_factory=dict)
@@ -167,7 +168,7 @@ class _Shelves:
     others: list[_Rule] = field(default_factory=list)
 
     def add(self, rule: _Rule, keys: Iterable[_Key]) -> None:
-        """File a rule under its keys, once under each."""
+        """File a rule once under each of its keys."""
         for kind, text in dict.fromkeys(keys):
             if kind is None:
                 self.exact.setdefault(text, []).append(rule)
@@ -177,14 +178,14 @@ class _Shelves:
 
 
 class _Level(NamedTuple):
-    """Texts of one length: for each the rules that are filed under it, and the level of those that continue it."""
+    """Texts of one length, each with the rules that are filed under it, and the level of its continuations."""
 
     length: int
     nodes: dict[str, tuple[_Search | None, _Level | None]]
 
 
 def _nest(rules: Mapping[str, list[_Rule]], *, at_end: bool = False) -> _Level | None:
-    """File rules by what a value begins with, or ends with, the shortest text first."""
+    """File rules by prefix, or by suffix, the shortest text first."""
     if not rules:
         return None
     length = min(map(len, rules))
@@ -202,7 +203,7 @@ def _nest(rules: Mapping[str, list[_Rule]], *, at_end: bool = False) -> _Level |
 
 
 def _file(rules: Iterable[_Rule], attribute: Attribute) -> _Shelves:
-    """File rules by the first part that is about an attribute, which holds wherever they are found."""
+    """File rules by their first part about an attribute. A rule that is found satisfies this part."""
     shelves = _Shelves()
     for rank, parts in rules:
         index = next((number for number, part in enumerate(parts) if _attribute(part) is attribute), None)

@@ -1,13 +1,12 @@
-"""Tables, for rules that ask only who and on which port: at most three look-ups, however many rules there are.
+"""Tables, for rules that read only the caller and the port: at most three look-ups for any number of rules.
 
     exact identity  ->  verdict, or  port -> verdict
     (stem,)         ->  the same, for all accounts of a namespace
-    everybody       ->  the same
+    any caller      ->  the same
 
-Each rule says something, and the first that matches is heard. What is said to many is pushed down to the few when
-the table is built, so that the narrowest entry that a request finds is final. Large tables are bound by cache
-misses, so a table is a dictionary itself, which saves one, with all callers in it; no identity can be mistaken for a
-stem.
+The first rule that matches decides. When the table is built, the results of rules for many callers are copied to the
+entries for few callers. So the narrowest entry for a request is final. The speed of large tables depends on cache
+misses. So a table is itself a dictionary with all callers in it, which saves one miss. No identity equals a stem.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from dataclasses import field
 from typing import TypeAlias
 
 from eastgate.basics.records import dataclass
-from eastgate.engine.clauses import Clause, Filed
+from eastgate.engine.clauses import Clause, ClausesByCaller
 from eastgate.ir import Request
 from eastgate.ir.spiffe import accounts_path_of
 
-_ROOM = 4096  # ranks that a table may hold, and 16 more for each caller that a rule names
+_BASE_RANKS = 4096  # a table may have 16 more for each caller that a rule names
 
-_ByPort = dict[object, int]  # and under None, what holds on all other ports
+_ByPort = dict[object, int]  # None is the key for all other ports
 _Entry: TypeAlias = int | _ByPort
 
 
 class VerdictTable(dict[object, _Entry]):
-    """Verdicts by identity and port. `unknown` decides where either is unknown."""
+    """Verdicts by identity and port. `unknown` decides if one of them is unknown."""
 
     __slots__ = ("anyone", "has_stems", "unknown")
 
@@ -54,16 +53,18 @@ class VerdictTable(dict[object, _Entry]):
         return entry[None] if on_port is None else on_port
 
 
-def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], int]) -> VerdictTable | None:
-    """Build a table in which rule i says `says[i]`, and where none matches the last.
+def build_table(
+    filed: ClausesByCaller, results: Sequence[int], unknown: Callable[[Request], int]
+) -> VerdictTable | None:
+    """Return a table. The result of rule i is `results[i]`; the last one is for no match.
 
-    None where rules ask for more, or where pushing down would cost too much: many callers, and many ports for all.
+    Return None if rules read more attributes, or if the table would be too large: many callers, and many ports for all.
     """
     if not filed.plain:
         return None
-    entries = _Entries(says, room=_ROOM + 16 * filed.entries)
+    entries = _Entries(results, room=_BASE_RANKS + 16 * filed.entries)
     try:
-        anyone = entries.narrowed(({None: len(says) - 1}, says[-1]), filed.anyone)
+        anyone = entries.narrowed(({None: len(results) - 1}, results[-1]), filed.anyone)
         stems = {stem: entries.narrowed(anyone, clauses) for stem, clauses in filed.stems.items()}
         table = VerdictTable(anyone[1], unknown, has_stems=bool(stems))
         for stem, (_, entry) in stems.items():
@@ -73,25 +74,25 @@ def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], 
             if stems:
                 wider = stems.get(accounts_path_of(str(identity)) or "", anyone)
             table[identity] = entries.narrowed(wider, clauses)[1]
-    except _NoRoom:
+    except _TableTooLarge:
         return None
     return table
 
 
-class _NoRoom(Exception):  # noqa: N818 - it is not an error
+class _TableTooLarge(Exception):  # noqa: N818 - not an error
     """The table would be too large."""
 
 
 @dataclass(slots=True)
 class _Entries:
-    """The entries of a table while it is built, each with the ranks behind it. The callers of a rule share theirs."""
+    """The entries of a table while it is built, each with its ranks. The callers of a rule share an entry."""
 
-    says: Sequence[int]
-    room: int  # for this many ranks
+    results: Sequence[int]
+    room: int  # the number of ranks that may still be added
     _made: dict[tuple[int, ...], tuple[_ByPort, _Entry]] = field(default_factory=dict)
 
     def narrowed(self, wider: tuple[_ByPort, _Entry], clauses: list[Clause]) -> tuple[_ByPort, _Entry]:
-        """Combine a wider entry with the rules of a narrower one: on each port, the first of them."""
+        """Combine a wider entry with the rules of a narrower one. On each port, the first rule decides."""
         if not clauses:
             return wider
         key = (id(wider), *map(id, clauses))
@@ -99,8 +100,8 @@ class _Entries:
         if made is None:
             ranks = _first_ranks(wider[0], clauses, self.room)
             self.room -= len(ranks)
-            says = self.says
-            entry = {port: says[rank] for port, rank in ranks.items()} if len(ranks) > 1 else says[ranks[None]]
+            results = self.results
+            entry = {port: results[rank] for port, rank in ranks.items()} if len(ranks) > 1 else results[ranks[None]]
             made = self._made[key] = (ranks, entry)
         return made
 
@@ -116,10 +117,10 @@ def _first_ranks(wider: _ByPort, clauses: list[Clause], room: int) -> _ByPort:
             first[None] = rank
             break
         if len(first) + len(ports) > room:
-            raise _NoRoom
+            raise _TableTooLarge
         for port in ports:
             if rank < first.get(port, elsewhere):
                 first[port] = rank
     if len(first) > room:
-        raise _NoRoom
+        raise _TableTooLarge
     return first

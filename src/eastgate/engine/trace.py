@@ -1,6 +1,6 @@
-"""The trace: the outcome of each layer and stage for a request, in order, and the rules that came closest.
+"""The trace: the outcome of each layer and stage for a request, in order, and the rules that nearly matched.
 
-It is built from the IR when it is asked for; a decision never pays for it.
+A trace is built from the IR on demand. Decisions do not pay for it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from eastgate.ir.symbolic.trees import truth
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """One condition that a rule has and the request did not meet. `meant`: what its value is probably misspelt for."""
+    """A condition of a rule that a request does not meet. `meant`: the value for which its own is probably a typo."""
 
     attribute: Attribute
     wanted: str
@@ -52,7 +52,7 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A rule that would have allowed, and what it missed. `unmet` are the requirements that did not hold."""
+    """A rule that would have allowed, and the conditions that the request missed. `unmet` are these as predicates."""
 
     rule: Rule
     missed: tuple[Missed, ...]
@@ -97,7 +97,7 @@ class LayerTrace:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The outcomes of all layers up to the one that denied; those behind it were not reached.
+    """The outcomes of all layers up to the one that denied. The request did not reach the layers after it.
 
     `unknown` are the attributes that the request leaves out and that decide: with other values it may be allowed.
     """
@@ -127,10 +127,10 @@ def trace(layers: Sequence[Layer], request: Request, *, nearest: int = 3) -> Tra
 
 
 def _unknown(
-    layers: Sequence[Layer], request: Request, telling: Sequence[tuple[Attribute, Known]]
+    layers: Sequence[Layer], request: Request, decisive: Sequence[tuple[Attribute, Known]]
 ) -> tuple[Attribute, ...]:
-    """Return the unknown attributes that rules which may still match look at."""
-    attributes = [attribute for attribute, _ in telling]
+    """Return the unknown attributes that the rules read which may still match."""
+    attributes = [attribute for attribute, _ in decisive]
     for layer in layers:
         chains = [case.chain for case in layer.cases if truth(case.when, request) is not False]
         asked = [case.when for case in layer.cases] + [
@@ -147,7 +147,7 @@ def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
     asked, request = request, completion.of(request)
     if completion.exhausted or completion.outcome.is_unasked:
         return LayerTrace(
-            layer.name, completion.outcome, (), assumed=completion.telling, exhausted=completion.exhausted
+            layer.name, completion.outcome, (), assumed=completion.decisive, exhausted=completion.exhausted
         )
     chain = pick_chain(layer, request)
     stages: list[StageTrace] = []
@@ -166,7 +166,7 @@ def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
         tuple(stages),
         chain.readings,
         chain.scope,
-        completion.telling,
+        completion.decisive,
         nearest=misses,
         effective=chain.effective,
     )
@@ -191,9 +191,9 @@ def _trace_stage(stage: Stage, outcome: StageOutcome, request: Request) -> Stage
 
 
 def _nearest(rules: Iterable[Rule], request: Request, limit: int) -> tuple[NearMiss, ...]:
-    """Return the rules that missed fewest conditions, in their order where they are equally near.
+    """Return the rules with the fewest missed conditions. Equally near rules stay in order.
 
-    Rules that nobody wrote are left out, since nobody can change them.
+    Generated rules are left out, because no author can change them.
     """
     authored = (rule for rule in rules if rule.origin.policy is not None or rule.origin.span is not None)
     misses = [NearMiss(rule, _missed(rule.when, request), _unmet(rule.when, request)) for rule in authored]
@@ -207,7 +207,9 @@ def _unmet(predicate: Predicate, request: Request) -> tuple[Predicate, ...]:
 def _missed(predicate: Predicate, request: Request) -> tuple[Missed, ...]:
     parts = predicate.parts if isinstance(predicate, And) else (predicate,)
     return tuple(
-        Missed(attribute, _wanted(unmet, attribute), request.get(attribute), _meant(unmet, request.get(attribute)))
+        Missed(
+            attribute, _wanted(unmet, attribute), request.get(attribute), _probable_value(unmet, request.get(attribute))
+        )
         for part in parts
         if truth(part, request) is not True
         for unmet in _closest(part, request)
@@ -216,7 +218,7 @@ def _missed(predicate: Predicate, request: Request) -> tuple[Missed, ...]:
 
 
 def _closest(part: Predicate, request: Request) -> list[Predicate]:
-    """Return what is unmet of the alternative of a condition that a request comes closest to, if one is closest."""
+    """Return the unmet conditions of the alternative that is nearest to the request, or the part if several are."""
     alternatives = [conjuncts(each) for each in part.parts] if isinstance(part, Or) else []
     held = [[truth(each, request) is True for each in alternative] for alternative in alternatives]
     most = max((sum(each) for each in held), default=0)
@@ -229,14 +231,14 @@ def _closest(part: Predicate, request: Request) -> list[Predicate]:
     ]
 
 
-def _meant(part: Predicate, actual: Known | Unknown) -> str | None:
+def _probable_value(part: Predicate, actual: Known | Unknown) -> str | None:
     if not isinstance(part, Is) or not isinstance(part.matcher, OneOf) or not isinstance(actual, str):
         return None
     return did_you_mean(actual, [value for value in part.matcher.values if isinstance(value, str)])
 
 
 def _wanted(part: Predicate, attribute: Attribute) -> str:
-    """Return a condition for a reader who knows the attribute: without its name, wherever the name stands."""
+    """Return the text of a condition for output after the name of the attribute. The text leaves the name out."""
     match part:
         case Is(own, matcher) if own is attribute:
             return str(matcher)

@@ -1,7 +1,7 @@
-"""Reads IP addresses and networks. An IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`) is the IPv4 address.
+"""Parsers of IP addresses and networks. An IPv4 address written as IPv6 (`::ffff:10.0.0.1`) is the IPv4 address.
 
-Every address and every network of the product goes through here, so that no spelling of an address evades a block.
-A block of IPv6 addresses, `::/0` too, has no IPv4 address in it.
+All code of Eastgate parses addresses and networks with this module, so that no spelling of an address evades a block.
+A block of IPv6 addresses contains no IPv4 address. This is also true of `::/0`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Final
 
 from eastgate.basics.regexes import regex
 
-# How hosts are compared, the same in every dialect and in the proxies that enforce them.
+# Comparison of hosts: the same in every dialect and in the proxies that enforce policies.
 #
-# A host is compared without port, letter case and trailing dot. What is no host, or has a port that is none, is
-# refused before any policy is asked: what one server takes for a port or a name, another does not.
+# A host is compared without port, letter case and trailing dot. A request with an invalid host or port is refused
+# before any policy is evaluated, because servers disagree about its meaning.
 
 
 _GROUP: Final = "[0-9a-f]{1,4}"
@@ -23,7 +23,7 @@ _BYTE: Final = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})"
 
 
 def _ipv6() -> str:
-    """Return a pattern for IPv6 addresses, with an IPv4 address at their end or without."""
+    """Return a regular expression for IPv6 addresses, with or without an IPv4 address at their end."""
     four = rf"{_BYTE}(?:\.{_BYTE}){{3}}"
     forms = [rf"(?:{_GROUP}:){{7}}{_GROUP}", rf"(?:{_GROUP}:){{6}}{four}", rf"(?:{_GROUP}:){{1,7}}:"]
     forms += [rf"(?:{_GROUP}:){{1,{before}}}(?::{_GROUP}){{1,{7 - before}}}" for before in range(1, 7)]
@@ -32,7 +32,7 @@ def _ipv6() -> str:
     return "|".join(forms)
 
 
-# RE2 and Python read these alike, and proxies are told the same; in any letter case.
+# RE2 and Python read these expressions alike, and proxies get the same ones. Letter case is ignored.
 PORT_PATTERN: Final = (
     "0*(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"  # 0 to 65535
 )
@@ -43,7 +43,7 @@ _PORT = regex(rf":{PORT_PATTERN}$", re.ASCII)
 
 
 def is_host(raw: str) -> bool:
-    """Return whether a text is a host as a request may name it: a name or an address, and perhaps a port."""
+    """Return whether a text is a valid host of a request: a name or an address, with an optional port."""
     return _HOST.fullmatch(raw) is not None
 
 
@@ -53,9 +53,9 @@ def comparable_host(raw: str) -> str:
 
 
 def comparable_sni(raw: str) -> str:
-    """Return the name in a TLS handshake in lower case, and otherwise as it was sent.
+    """Return the name in a TLS handshake in lower case, and otherwise unchanged.
 
-    It has no port and no trailing dot (RFC 6066): what looks like one is part of another name, to proxies as well.
+    An SNI has no port and no trailing dot (RFC 6066). Proxies, too, take such an ending for a part of the name.
     """
     return raw.lower()
 
@@ -63,7 +63,7 @@ def comparable_sni(raw: str) -> str:
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-_MAPPED_BITS: Final = 96  # before the IPv4 address in an IPv6 address that means one
+_MAPPED_BITS: Final = 96  # of an IPv4 address written as IPv6, before its last 32 bits
 
 
 def parse_address(text: object) -> Address:
@@ -73,9 +73,10 @@ def parse_address(text: object) -> Address:
 
 
 def parse_network(text: object, *, strict: bool = False) -> Network:
-    """Return the network of a CIDR, or of one address; with `strict`, no bit behind the prefix may be set.
+    """Return the network of a CIDR, or of one address. With `strict`, no bit after the prefix may be set.
 
-    Raises ValueError, also for a block with mapped and with other IPv6 addresses: its meaning is unclear.
+    Raises ValueError, also for a block that contains both IPv4 addresses written as IPv6 and others: its meaning is
+    unclear.
     """
     network = ip_network(str(text), strict=strict)
     if isinstance(network, IPv4Network) or (mapped := _mapped(str(text))) is None:
@@ -86,7 +87,7 @@ def parse_network(text: object, *, strict: bool = False) -> Network:
 
 
 def mapped_problem(text: str) -> str | None:
-    """Return the help for a network with mapped and with other IPv6 addresses; None for any other."""
+    """Return the help text for a block that contains IPv4 addresses written as IPv6 and others, or None."""
     try:
         mapped, network = _mapped(text), ip_network(text, strict=False)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Asking the authorizers of layers: each at most once for a request, and only when a rule selects the request.
+"""Answers of authorizers. Each authorizer is asked at most once for a request, and only if a rule selects the request.
 
-Offline, an authorizer answers while the request is evaluated (`ask_authorizers`). Live, its answer may need a network,
-so that whoever evaluates asks between two evaluations (`GatheredAnswers`).
+Offline, an authorizer answers while the request is evaluated (`ask_authorizers`). Live, an answer may need a network.
+The evaluation then stops, the caller of this module asks, and the evaluation starts again (`GatheredAnswers`).
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from eastgate.ir.rules import Layer
 
 
 def authorizers_in(layers: Iterable[Layer]) -> dict[str, Authorizer]:
-    """Return the authorizers that layers may ask and that we run ourselves, by name."""
+    """Return the authorizers that layers may ask and that Eastgate runs itself, by name."""
     return {ask.authorizer: ask.evaluator for layer in layers for ask in layer.asks if ask.evaluator is not None}
 
 
 def ask_authorizers(request: Request, raw: RawRequest, authorizers: Mapping[str, Authorizer]) -> Request:
-    """Return the request with the answers of authorizers, each worked out when an engine first looks at it."""
+    """Return the request with the answers of authorizers. Each answer is computed when an engine first reads it."""
     if not authorizers:
         return request
     return Request(request.values, _Answers(request, raw, authorizers), request.assumed, request.within)
 
 
 class _Answers(Mapping[str, Answer]):
-    """The answers that were given, and those of authorizers, which are asked once."""
+    """The answers that the request already has, and those of authorizers. Each authorizer is asked once."""
 
     def __init__(self, request: Request, raw: RawRequest, authorizers: Mapping[str, Authorizer]) -> None:
         self._known = dict(request.answers)
@@ -50,13 +50,13 @@ class _Answers(Mapping[str, Answer]):
         return len({*self._known, *self._authorizers})
 
 
-# Live
+# Live evaluation
 
 
-class Pending(Exception):  # noqa: N818 - it is not an error: somebody has to be asked first
-    """An evaluation needs an answer that is not there yet.
+class Pending(Exception):  # noqa: N818 - not an error: an authorizer must be asked first
+    """An evaluation needs an answer that is missing.
 
-    It is that of `authorizer`; where that is None, of the service elsewhere that is called `name`.
+    It is the answer of `authorizer`, or, if that is None, of the external service `name`.
     """
 
     def __init__(self, name: str, request: Request, authorizer: Authorizer | None) -> None:
@@ -67,22 +67,22 @@ class Pending(Exception):  # noqa: N818 - it is not an error: somebody has to be
 
 
 class LiveAnswers(Protocol):
-    """Where the answers of authorizers come from while a request is evaluated."""
+    """A source of the answers of authorizers for live evaluations."""
 
-    def joined_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:
+    def attach_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:
         """Return the request with these answers."""
         ...
 
-    def settled(self, request: Request) -> Request:
-        """Return an evaluated request with the answers that it got, and no others."""
+    def with_used_answers(self, request: Request) -> Request:
+        """Return an evaluated request with only the answers that the evaluation used."""
         ...
 
 
 class GatheredAnswers:
-    """The answers that a request got so far. Evaluating it raises Pending for the first that is missing.
+    """The answers that a request got so far. An evaluation raises Pending for the first answer that is missing.
 
-    A service elsewhere is asked once, whatever is evaluated; an authorizer of ours once for each request that a check
-    stands for, and again where a reload has replaced it.
+    An external service is asked once for all evaluations. An authorizer of Eastgate is asked once for each request that
+    the check covers, and again if a reload has replaced it.
     """
 
     def __init__(self) -> None:
@@ -90,24 +90,24 @@ class GatheredAnswers:
         self._rulings: list[tuple[Authorizer, Request, Ruling]] = []
 
     def add(self, pending: Pending, answer: Answer) -> None:
-        """Take the answer that an evaluation was waiting for."""
+        """Add the answer that an evaluation waits for."""
         if pending.authorizer is None:
             self._replies[_asked(pending.name)] = answer
         elif isinstance(answer, Ruling):
             self._rulings.append((pending.authorizer, pending.request, answer))
 
-    def joined_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:
+    def attach_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:
         """Return the request with the answers so far."""
         return request.with_answers(_Gathered(self, request, authorizers))
 
-    def settled(self, request: Request) -> Request:
-        """Return an evaluated request with the answers that it got."""
+    def with_used_answers(self, request: Request) -> Request:
+        """Return an evaluated request with only the answers that the evaluation used."""
         gathered = request.answers
         known = dict(gathered.used) if isinstance(gathered, _Gathered) else dict(gathered)
         return request.with_answers(known)
 
     def reply(self, name: str, request: Request) -> Answer:
-        """Return the answer of a service elsewhere. Raises Pending."""
+        """Return the answer of an external service. Raises Pending."""
         try:
             return self._replies[_asked(name)]
         except KeyError:
@@ -122,12 +122,12 @@ class GatheredAnswers:
 
 
 def _asked(name: str) -> str | ExternalAuthorizer:
-    """Return what tells one authorizer elsewhere from another: a Service that is asked in two ways is two."""
+    """Return the identity of an external authorizer. One Service that is asked in two ways has two identities."""
     return name.external if isinstance(name, AuthorizerName) else name
 
 
 class _Gathered(Mapping[str, Answer]):
-    """The gathered answers, as one request of a check sees them."""
+    """The gathered answers for one request of a check."""
 
     def __init__(self, gathered: GatheredAnswers, request: Request, authorizers: Mapping[str, Authorizer]) -> None:
         self.used: dict[str, Answer] = {}
@@ -154,18 +154,18 @@ class _Gathered(Mapping[str, Answer]):
 
 
 class AssumedConsent:
-    """Answers of authorizers that all allow, so that the rules alone decide."""
+    """A source of answers that always allow, so that only the rules decide."""
 
-    def joined_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:  # noqa: ARG002
+    def attach_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:  # noqa: ARG002
         """Return the request as if every authorizer allowed it."""
-        return Request(request.values, _CONSENT, request.assumed, request.within)
+        return Request(request.values, _ALL_ALLOW, request.assumed, request.within)
 
-    def settled(self, request: Request) -> Request:
-        """Return the request as it is."""
+    def with_used_answers(self, request: Request) -> Request:
+        """Return the request unchanged."""
         return request
 
 
-class _Consent(Mapping[str, Answer]):
+class _AllAllow(Mapping[str, Answer]):
     def __getitem__(self, name: str) -> Answer:
         return Reply.ALLOW
 
@@ -176,4 +176,4 @@ class _Consent(Mapping[str, Answer]):
         return 0
 
 
-_CONSENT = _Consent()
+_ALL_ALLOW = _AllAllow()

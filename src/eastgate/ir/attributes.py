@@ -1,8 +1,9 @@
-"""What a policy may look at: the attributes of a request.
+"""The attributes of a request that a policy may look at.
 
-An attribute is *known* (it has a value), *absent* (known not to be there: a client without an identity has
-no identity) or *unknown* (the enforcement point cannot see it, or the question leaves it out). Absent is
-`None`: it equals nothing. Unknown is `UNKNOWN`: the verdict is allow only if every completion allows.
+An attribute is *known* (it has a value), *absent* or *unknown*. Absent means that the request certainly lacks it: a
+client without an identity has no identity. Unknown means that the enforcement point cannot see it, or that the question
+leaves it out. Absent is `None`, which equals nothing. Unknown is `UNKNOWN`: the verdict is allow only if every
+completion allows.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import Final, NoReturn, TypeAlias
 from urllib.parse import parse_qsl, unquote_plus
 from weakref import WeakValueDictionary
 
-# Headers and queries of a request, as policies compare them. Either may hold several values of one name.
+# Headers and queries of a request, as policies compare them. Both may hold several values of one name.
 
 
-BLANKS = " \t"  # around the value of a header they are not part of it
+BLANKS = " \t"  # around the value of a header, they are not a part of it
 Headers: TypeAlias = Mapping[str, str | Sequence[str]]
 
-# These words in `Connection` name no header that a proxy takes away; proxies refuse a request that names the others.
+# If `Connection` names one of these, proxies refuse the request or ignore the word. Proxies remove other headers.
 _NOT_NAMED = frozenset({"close", "connection", "http2-settings", "keep-alive", "te", "upgrade"})
 _NOT_NAMED |= {"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"}
 
@@ -45,7 +46,7 @@ def each_header(headers: Headers) -> Iterator[tuple[str, str]]:
 
 
 class HeaderValues(dict[str, tuple[str, ...]]):
-    """Headers as policies compare them. `header_values` makes them, and nothing changes them afterwards."""
+    """Headers as policies compare them, in the form of `header_values`. They never change."""
 
 
 def header_values(headers: Headers) -> HeaderValues:
@@ -69,12 +70,12 @@ def header_values(headers: Headers) -> HeaderValues:
 
 
 def query_of(target: str) -> str:
-    """Return the query behind a path, with its question mark; empty where there is none."""
+    """Return the query after a path, with its question mark, or an empty text."""
     return "".join(target.partition("#")[0].partition("?")[1:])
 
 
 def query_values(target: str) -> dict[str, tuple[str, ...]]:
-    """Return all values of each parameter of the query behind a path."""
+    """Return all values of each parameter of the query after a path."""
     by_name: dict[str, tuple[str, ...]] = {}
     for name, value in parse_qsl(query_of(target)[1:], keep_blank_values=True):
         by_name[name] = (*by_name.get(name, ()), value)
@@ -94,7 +95,7 @@ def cookies_without(cookies: str, names: Collection[str]) -> str:
 
 
 class Unknown(enum.Enum):
-    """The type of `UNKNOWN`, so that a checker can tell it from a value."""
+    """The type of `UNKNOWN`, so that a type checker can tell it from a value."""
 
     UNKNOWN = "unknown"
 
@@ -106,9 +107,9 @@ UNKNOWN: Final = Unknown.UNKNOWN
 
 
 class AttributeKind(enum.StrEnum):
-    """The kinds of attributes. The values are for people, and also sort attributes.
+    """The kinds of attributes. The values are for output, and also sort attributes.
 
-    Of most kinds there is one attribute; a header, a claim and the like have a key beside the kind.
+    Most kinds have one attribute. Headers, claims and similar kinds have one for each key.
     """
 
     IDENTITY = "identity"
@@ -150,18 +151,18 @@ class AttributeKind(enum.StrEnum):
     QUERY = "query parameter"
     CLAIM = "claim"
     ANSWER = "answer"  # of an external authorizer
-    METADATA = "metadata"  # what a filter of Envoy says of a request
-    DESTINATION = "destination"  # where routing leads a request
+    METADATA = "metadata"  # that a filter of Envoy adds to a request
+    DESTINATION = "destination"  # the backend that routing chooses
     MCP_MESSAGE = "MCP message"  # whether the message in a request was read
-    VALID_TOKEN = "valid token"  # noqa: S105 - one with an issuer and a subject; only texts say so
-    ANYTHING = "anything"  # of a condition on no attribute
+    VALID_TOKEN = "valid token"  # noqa: S105 - a token with an issuer and a subject; only for output
+    ANYTHING = "anything"  # for a condition on no attribute
 
 
 class Attribute:
-    """One thing that a request has. `needs_http`: it exists only where an enforcement point reads HTTP.
+    """One property of a request. `needs_http`: it exists only at enforcement points that read HTTP.
 
-    Requests are read by attribute, several times for each decision. So there is one object for each attribute, and
-    identity is equality: a look-up calls no Python. It is forgotten with its last use, since requests name headers.
+    Each decision looks up several attributes. So each attribute is one object, and equality is identity: a look-up
+    calls no Python code. An attribute that is no longer used is freed, because requests can name any header.
     """
 
     __slots__ = ("__weakref__", "key", "kind", "needs_http")
@@ -172,7 +173,7 @@ class Attribute:
     needs_http: bool
 
     def __new__(cls, kind: AttributeKind, key: str = "") -> Attribute:
-        """Return the attribute of that kind and key, which is made where there is none."""
+        """Return the attribute of this kind and key, and make it if it does not exist."""
         parts = (kind, key)
         attribute = _ATTRIBUTES.get(parts)
         if attribute is None:
@@ -180,7 +181,7 @@ class Attribute:
             object.__setattr__(attribute, "kind", kind)
             object.__setattr__(attribute, "key", key)
             object.__setattr__(attribute, "needs_http", kind in _OF_HTTP)
-            with _LOCK:  # two threads must not get two
+            with _LOCK:  # two threads must get the same object
                 attribute = _ATTRIBUTES.setdefault(parts, attribute)
         return attribute
 
@@ -201,17 +202,17 @@ class Attribute:
 
     @property
     def is_header(self) -> bool:
-        """Return whether it is a request header."""
+        """Return whether the attribute is a request header."""
         return self.kind is AttributeKind.HEADER
 
     @property
     def is_repeatable(self) -> bool:
-        """Return whether a request may have it several times, each time with a value of its own."""
+        """Return whether a request may have several values of the attribute."""
         return self.kind in _REPEATABLE
 
     @property
     def is_field(self) -> bool:
-        """Return whether it is a header or a query parameter: who knows some of a request knows all of them."""
+        """Return whether the attribute is a header or a query parameter. A request knows all of these, or none."""
         return self.kind in _FIELDS
 
     def __str__(self) -> str:
@@ -247,72 +248,72 @@ _LOCK = RLock()
 
 IDENTITY: Final = Attribute(AttributeKind.IDENTITY)  # the SPIFFE ID of the peer
 # The peer as Linkerd names it: a DNS name, or a SPIFFE ID. It does not follow from the identity: a certificate with the
-# SPIFFE ID of an account is none with its DNS name, and one with a DNS name alone gives no identity.
+# SPIFFE ID of an account lacks its DNS name, and a certificate with only a DNS name gives no identity.
 MESH_NAME: Final = Attribute(AttributeKind.MESH_NAME)
 SOURCE_WORKLOAD: Final = Attribute(AttributeKind.SOURCE_WORKLOAD)  # "namespace/name" of the calling pod
 ADDRESS: Final = Attribute(AttributeKind.SOURCE_ADDRESS)  # of the direct peer
 PORT: Final = Attribute(AttributeKind.PORT)  # of the destination workload
-SERVICE: Final = Attribute(AttributeKind.SERVICE)  # "namespace/name" that traffic is addressed to; absent: the pod
+SERVICE: Final = Attribute(AttributeKind.SERVICE)  # "namespace/name" that the client addressed; absent: the pod
 BACKEND: Final = Attribute(AttributeKind.BACKEND)  # "namespace/name" that a gateway routes to; absent: no backend
-HOST_POLICY: Final = Attribute(AttributeKind.HOST_POLICY)  # "namespace/name" that is asked about; absent: any
+HOST_POLICY: Final = Attribute(AttributeKind.HOST_POLICY)  # "namespace/name" that the question names; absent: any
 SNI: Final = Attribute(AttributeKind.SNI)
 HOST: Final = Attribute(AttributeKind.HOST)
 METHOD: Final = Attribute(AttributeKind.METHOD)
 PATH: Final = Attribute(AttributeKind.PATH)
-SENT_PATH: Final = Attribute(AttributeKind.PATH, "as sent")  # as a proxy sees it that normalises nothing
-BAD_HOST: Final = Attribute(AttributeKind.BAD_HOST)  # what stands in the place of a host, and is none
-HANDED_PATH: Final = Attribute(AttributeKind.HANDED_PATH)  # where its spelling is not the canonical one
-REFUSED_PATH: Final = Attribute(AttributeKind.REFUSED_PATH)  # one that no proxy takes; else absent
-# What expressions see, which is what a proxy hands on
+SENT_PATH: Final = Attribute(AttributeKind.PATH, "as sent")  # as seen by a proxy that normalises nothing
+BAD_HOST: Final = Attribute(AttributeKind.BAD_HOST)  # the invalid text in the place of a host
+HANDED_PATH: Final = Attribute(AttributeKind.HANDED_PATH)  # present if its spelling is not canonical
+REFUSED_PATH: Final = Attribute(AttributeKind.REFUSED_PATH)  # present if every proxy refuses the path
+# Attributes of expressions: the values that a proxy hands on
 AUTHORITY: Final = Attribute(AttributeKind.AUTHORITY)
 TARGET: Final = Attribute(AttributeKind.TARGET)
 URL_PATH: Final = Attribute(AttributeKind.URL_PATH)
 HANDED_PATHS: Final = frozenset({TARGET, URL_PATH})
 PATHS: Final = HANDED_PATHS | {PATH}
-# What only some dialects look at. It is worked out where a layer asks for it, and never else: see `Derivation`.
-APPLICATION: Final = Attribute(AttributeKind.APPLICATION)  # "http", or "bytes" where nothing of HTTP is said
+# Attributes that only some dialects read. A layer that needs one derives it: see `Derivation`.
+APPLICATION: Final = Attribute(AttributeKind.APPLICATION)  # "http", or "bytes" for a question without HTTP attributes
 TRANSPORT: Final = Attribute(AttributeKind.TRANSPORT)  # "TCP", "UDP" or "SCTP"
 FORWARDED_ADDRESS: Final = Attribute(AttributeKind.FORWARDED_ADDRESS)  # of the client, as proxies in front report it
-TOKEN: Final = Attribute(AttributeKind.TOKEN)  # what became of it: see each dialect; absent: there is none
-# The two ends as networks see them. Labels are texts of `eastgate.ir.labels.labels_text`; an end that is no pod, or a
-# pod in its node's network, has none.
-PACKET_SOURCE: Final = Attribute(AttributeKind.PACKET_SOURCE)  # of an account's pods too, unlike that of the peer
+TOKEN: Final = Attribute(AttributeKind.TOKEN)  # the result of its validation, by dialect; absent: no token
+# The two ends as networks see them. Labels are texts of `eastgate.ir.labels.labels_text`. An end that is no pod, or is
+# in the network of its node, has no labels.
+PACKET_SOURCE: Final = Attribute(AttributeKind.PACKET_SOURCE)  # known for pods of an account too, unlike the peer's
 SOURCE_NAMESPACE: Final = Attribute(AttributeKind.SOURCE_NAMESPACE)
 SOURCE_LABELS: Final = Attribute(AttributeKind.SOURCE_LABELS)
 DESTINATION_NAMESPACE: Final = Attribute(AttributeKind.DESTINATION_NAMESPACE)
 DESTINATION_LABELS: Final = Attribute(AttributeKind.DESTINATION_LABELS)
-DESTINATION_NODE: Final = Attribute(AttributeKind.DESTINATION_NODE)  # where the node itself is the destination
+DESTINATION_NODE: Final = Attribute(AttributeKind.DESTINATION_NODE)  # present if the node itself is the destination
 DESTINATION_ADDRESS: Final = Attribute(AttributeKind.DESTINATION_ADDRESS)
 DESTINATION_DOMAIN: Final = Attribute(AttributeKind.DESTINATION_DOMAIN)  # a DNS name that was resolved to the address
-PORT_NAME: Final = Attribute(AttributeKind.PORT_NAME)  # all names that the destination gives to it, for the transport
+PORT_NAME: Final = Attribute(AttributeKind.PORT_NAME)  # all names that the destination gives to the port
 VICINITY: Final = Attribute(AttributeKind.VICINITY)  # "itself"; "node": a pod and its own node
 ADDRESSES: Final = frozenset({ADDRESS, FORWARDED_ADDRESS, PACKET_SOURCE, DESTINATION_ADDRESS})
 """Addresses that every request has, known or not."""
 USUAL: Final[Mapping[Attribute, None]] = {VICINITY: None, REFUSED_PATH: None}
-"""Attributes that usual requests lack: the caller is another workload, and proxies take the path. Tables for people are
-about usual requests."""
+"""Attributes that usual requests lack: the caller is another workload, and proxies accept the path. Tables in reports
+are about usual requests."""
 TIME: Final = Attribute(AttributeKind.TIME)  # of the request, as RFC 3339
 MCP_METHOD: Final = Attribute(AttributeKind.MCP_METHOD)
 MCP_TOOL: Final = Attribute(AttributeKind.MCP_TOOL)
 
 
 def header(name: str) -> Attribute:
-    """Return a request header; names are compared without letter case."""
+    """Return the attribute of a request header. Names are compared without letter case."""
     return Attribute(AttributeKind.HEADER, name.lower())
 
 
 def query(name: str) -> Attribute:
-    """Return a query parameter."""
+    """Return the attribute of a query parameter."""
     return Attribute(AttributeKind.QUERY, name)
 
 
 def claim(path: str) -> Attribute:
-    """Return a claim of the verified token."""
+    """Return the attribute of a claim of the verified token."""
     return Attribute(AttributeKind.CLAIM, path)
 
 
 def normalized_path(normalization: str) -> Attribute:
-    """Return the path as a proxy compares it that normalizes so."""
+    """Return the attribute of the path, as a proxy with this normalization compares it."""
     return Attribute(AttributeKind.PATH, f"normalized: {normalization}")
 
 

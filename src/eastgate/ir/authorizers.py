@@ -1,4 +1,4 @@
-"""Authorizers: who must agree to a request beside the rules, their answers, and the steps that led to each."""
+"""Authorizers, their answers, and the steps that led to each answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StepVerdict(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The value that one expression looked at. `saw` is masked; None where it is absent or unknown."""
+    """The value that one expression read. `saw` is masked; it is None if the value is absent or unknown."""
 
     expression: str
     saw: str | None
@@ -39,7 +39,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class RulingStep:
-    """One thing that an authorizer evaluated. `reason` is a sentence; `seen` are the expressions, in order."""
+    """One step of an evaluation by an authorizer. `reason` is a sentence; `seen` are the expressions, in order."""
 
     kind: str
     name: str
@@ -51,13 +51,13 @@ class RulingStep:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The answer of an authorizer that we run ourselves, and the status that a denied client is to see.
+    """The answer of an authorizer that Eastgate runs itself, and the status for a denied client.
 
-    `steps` explain the answer, and `document` is what the authorizer looked at, without secrets. `headers` are for the
-    application if it allows, and for the client if it denies. The application must not get the `removed` headers of the
-    request, nor the `parameters` of its query, as they are spelled there, nor the `cookies`, as the client sent them. A
-    denied client gets `body`, and the proxy `metadata`. `origin` is the part of a policy that decided, if the rules are
-    of several policies.
+    `steps` explain the answer. `document` is the input of the authorizer, without secrets. If the answer allows, the
+    application gets `headers`. The proxy removes the `removed` headers, the `parameters` of the query (as they are
+    spelled there) and the `cookies` (as the client sent them). If the answer denies, the client gets `headers` and
+    `body`. The proxy gets `metadata`. `origin` is the part of a policy that decided, if the rules are from several
+    policies.
     """
 
     allowed: bool
@@ -75,7 +75,7 @@ class Ruling:
 
     @property
     def is_explained(self) -> bool:
-        """Return whether it has steps, or a document."""
+        """Return whether the ruling has steps or a document."""
         return bool(self.steps or self.document)
 
     def __str__(self) -> str:
@@ -83,23 +83,23 @@ class Ruling:
 
 
 class Reply(enum.StrEnum):
-    """The answer of an authorizer that runs elsewhere."""
+    """The answer of an external authorizer."""
 
     ALLOW = "allow"
     DENY = "deny"
     ERROR = "error"
 
 
-Answer = str | Ruling  # a `Reply`, or the word of one
+Answer = str | Ruling  # a `Reply`, or its value
 
 
 def consents(answer: Answer | None) -> bool:
-    """Return whether an answer allows the request. An error and no answer at all do not."""
+    """Return whether an answer allows the request. An error and a missing answer do not."""
     return answer.allowed if isinstance(answer, Ruling) else answer == Reply.ALLOW
 
 
 class ExternalProtocol(enum.StrEnum):
-    """The protocol that an external authorizer is asked by."""
+    """The protocol of the requests to an external authorizer."""
 
     GRPC = "GRPC"
     HTTP = "HTTP"
@@ -107,11 +107,11 @@ class ExternalProtocol(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExternalAuthorizer:
-    """A Service that decides for itself, and how it is asked. Names of headers are in lower case.
+    """An external authorizer: its Service, and the form of the requests to it. Header names are in lower case.
 
-    An empty `allowed_headers` means all headers of the request for GRPC, and none beyond those that are always sent
-    for HTTP; an empty `response_headers` all headers of its answer. Bodies up to `max_body` bytes are shown to it, and
-    longer ones refused; 0: it is shown none.
+    An empty `allowed_headers` means all headers of the request for GRPC; for HTTP it means only the headers that are
+    always sent. An empty `response_headers` means all headers of the answer. The authorizer gets bodies of up to
+    `max_body` bytes; longer bodies are refused. With 0, it gets no body.
     """
 
     namespace: str
@@ -128,10 +128,10 @@ class ExternalAuthorizer:
 
 
 class AuthorizerName(str):
-    """The name of an external authorizer, which knows how to ask it.
+    """The name of an external authorizer, together with its `ExternalAuthorizer`.
 
-    Two policies may ask one Service in different ways. For whoever gives answers by names that is one authorizer: a
-    plain text equals every name that is spelled so. For whoever asks it is two: the names do not equal each other.
+    Two policies may ask one Service in different ways. A question that gives answers by name means both: a plain text
+    equals every name with this spelling. For requests to the Service they are two: two such names are not equal.
     """
 
     __slots__ = ("external",)
@@ -139,7 +139,7 @@ class AuthorizerName(str):
     external: ExternalAuthorizer
 
     def __new__(cls, external: ExternalAuthorizer) -> AuthorizerName:
-        """Make the name of an authorizer."""
+        """Return the name of an authorizer."""
         name = super().__new__(cls, str(external))
         name.external = external
         return name
@@ -157,12 +157,12 @@ class AuthorizerName(str):
 
 @dataclass(frozen=True, slots=True)
 class RawRequest:
-    """The request as it was sent, with its credentials: authorizers may look at it, and rules do not.
+    """The request as it was sent, with its credentials. Authorizers may read it; rules do not.
 
-    None stands for unknown; `claims` are those of a token that somebody has verified already, and with `no_token` there
-    is no token. A `body` of None is none, and `port` that of the client's end of the connection. Without `explain`, no
-    steps and no document are asked for. Without `may_wait`, an authorizer that would have to wait for somebody, or to
-    compute for long, raises WouldWait.
+    None means unknown. `claims` are those of a token that is already verified. With `no_token`, the request has no
+    token. A `body` of None is an absent body, and `port` is the port of the client's end. Without `explain`, rulings
+    need no steps and no document. Without `may_wait`, an authorizer that would wait for a server or compute for long
+    raises WouldWait.
     """
 
     headers: Headers | None = field(default=None, repr=False)
@@ -180,23 +180,24 @@ class RawRequest:
     no_token: bool = False
 
 
-class WouldWait(Exception):  # noqa: N818 - says what is known
-    """An authorizer cannot answer at once, and has sent no request yet."""
+class WouldWait(Exception):  # noqa: N818 - not an error: the answer takes longer
+    """An authorizer cannot answer at once. It has not sent a request yet."""
 
 
 class Authorizer(Protocol):
-    """Answers for requests. It never raises for anything in a request, and never allows by an error.
+    """Answers for requests. It never raises for any content of a request, and never allows because of an error.
 
-    What is unknown of a request is unknown to the authorizer too: it allows only what it allows in any case.
+    An attribute that is unknown for the request is unknown for the authorizer. It allows only if every value is
+    allowed.
     """
 
     def refuse_path(self, request: Request) -> Ruling | None:
-        """Return the refusal of a request whose path is ambiguous, or not in its canonical form.
+        """Return the refusal of a request whose path is ambiguous or not canonical, or None.
 
-        None where the path is neither, or the answer cannot depend on it.
+        It is also None if the answer cannot depend on the path.
         """
         ...
 
     def answer(self, request: Request, raw: RawRequest) -> Ruling:
-        """Decide about one request. Raises WouldWait, and only where the request says so."""
+        """Decide about one request. Raises WouldWait, but only if the request has no `may_wait`."""
         ...

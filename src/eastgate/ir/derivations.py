@@ -1,4 +1,4 @@
-"""Attributes that are worked out of others, where a layer looks at them."""
+"""Derived attributes: a layer that reads one computes it from other attributes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from eastgate.ir.placement import ProxyReading
 
 
 class Derivation(Protocol):
-    """Works out attributes of a request as one layer sees it: the claims of a token that it accepts, for example.
+    """Derives attributes of a request for one layer, such as the claims of a token that the layer accepts.
 
-    It is hashable, and two that are equal derive the same. `depends_on` is what its attributes depend on beside the
-    request, None where that is nothing: those of two readings mean the same where that is alike.
+    Derivations are hashable, and equal ones derive the same. `depends_on` names the input of a derivation other than
+    the request, or is None. Attributes of two configurations mean the same if their `depends_on` are equal.
     """
 
     @property
     def depends_on(self) -> object: ...
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
-        """Return what is known of the derived attributes; one that is left out is unknown."""
+        """Return the derived attributes that are known. An attribute that is left out is unknown."""
         ...
 
 
@@ -32,8 +32,8 @@ class Derivation(Protocol):
 class TakenOff:
     """The changes to a request that keep a credential from the application.
 
-    `removed` headers, `parameters` of the query, named as they are spelled there, and `cookies` are not sent. `headers`
-    are sent instead of what the client sent under their names.
+    The `removed` headers, the `parameters` of the query (as they are spelled there) and the `cookies` are not sent.
+    `headers` replace the headers of the client with the same names.
     """
 
     removed: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class TakenOff:
 
 @runtime_checkable
 class TokenDeriving(Protocol):
-    """A derivation from a token that the application must not get. `issuers` are those whose tokens it accepts."""
+    """A derivation from a token that the application must not get. `issuers` are the issuers of accepted tokens."""
 
     @property
     def issuers(self) -> tuple[str, ...]: ...
@@ -56,8 +56,8 @@ class TokenDeriving(Protocol):
 
 @runtime_checkable
 class Doubtful(Protocol):
-    """A derivation of which it may be unknown what it derives. The question then stands for a request of each kind."""
+    """A derivation whose result may be unknown. The question then covers a request with each result."""
 
     def otherwise(self, values: Mapping[Attribute, Known]) -> tuple[Mapping[Attribute, Known], ProxyReading] | None:
-        """Return what else may be so, and why that is unknown; None where it is known."""
+        """Return the other possible result and the reason why it is unknown, or None if the result is known."""
         ...

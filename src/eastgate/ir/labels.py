@@ -1,8 +1,8 @@
 """Label selectors, exactly as Kubernetes defines them.
 
-All terms of a selector must hold (ALL), a term of several values holds where ANY of them does, and a
-selector without terms selects everything. `NotIn` and `DoesNotExist` hold for an object that does
-not have the key at all, which is what people forget: `tier notin (web)` selects the unlabelled.
+All terms of a selector must hold (ALL). A term with several values holds if ANY of them does. A selector without
+terms selects everything. `NotIn` and `DoesNotExist` also hold for an object without the key, which is easy to
+forget: `tier notin (web)` selects the unlabelled.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def is_added_label(key: str) -> bool:
 
 
 def labels_text(labels: Mapping[str, str]) -> str:
-    """Write labels as one text, the same for the same labels: the value of an attribute of a request."""
+    """Return labels as one text, equal for equal labels: the value of an attribute of a request."""
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 
 @lru_cache(maxsize=65_536)
 def labels_of(text: str) -> Mapping[str, str]:
-    """Read what `labels_text` wrote. No key has an equals sign, and neither keys nor values have commas."""
+    """Parse a text of `labels_text`. Keys have no equals sign, and neither keys nor values have commas."""
     return dict(term.split("=", 1) for term in text.split(",") if "=" in term)
 
 
@@ -86,7 +86,7 @@ class Requirement:
 
     @property
     def equality(self) -> tuple[str, str] | None:
-        """Return the (key, value) that this comes down to, if it names exactly one value."""
+        """Return the (key, value) that the requirement demands, if it names exactly one value."""
         if self.operator is Operator.IN and len(self.values) == 1:
             return self.key, next(iter(self.values))
         return None
@@ -106,7 +106,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A label selector. Two that hold the same terms are equal, in whatever order they were written."""
+    """A label selector. Selectors with the same terms are equal; the order of terms does not matter."""
 
     match_labels: frozenset[tuple[str, str]] = frozenset()
     expressions: frozenset[Requirement] = frozenset()
@@ -123,7 +123,7 @@ class Selector:
         return all(requirement.matches(labels) for requirement in self.expressions)
 
     def may_match(self, labels: Mapping[str, str]) -> bool:
-        """Return whether it depends on labels that a cluster adds whether pods with these labels are selected."""
+        """Return whether the selector may select pods with these labels, depending on labels that a cluster adds."""
         unknown = {key for key in self.keys if is_added_label(key) and key not in labels}
         if not unknown:
             return False
@@ -135,14 +135,14 @@ class Selector:
 
     @property
     def only_excludes(self) -> bool:
-        """Return whether it selects what has some labels not, and demands none."""
+        """Return whether all terms of the selector exclude labels, and none demands one."""
         negative = (Operator.NOT_IN, Operator.DOES_NOT_EXIST)
         terms = [requirement.operator in negative for requirement in self.expressions]
         return not self.match_labels and bool(terms) and all(terms)
 
     @property
     def keys(self) -> set[str]:
-        """Return the keys of the labels that it looks at."""
+        """Return the keys of the labels that the selector reads."""
         return {key for key, _ in self.match_labels} | {requirement.key for requirement in self.expressions}
 
     @property
@@ -158,7 +158,7 @@ class Selector:
 
     @property
     def anchor(self) -> tuple[str, str] | None:
-        """Return one (key, value) that everything selected has, for an index to file this selector under."""
+        """Return one (key, value) that all selected objects have; an index files the selector under it."""
         return next(iter(self.equalities), None)
 
     def matched_terms(self, labels: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Which layers are decided when a connection is made, and which need HTTP, at a port."""
+"""Levels of layers at a port: connection-level layers, and layers that need HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eastgate.ir.rules import Deny, Layer, Observe, Refusal, Rule, SelectorCase,
 
 
 def at_port(layer: Layer, port: int) -> Layer:
-    """Return the layer with only those chains that a request to this port can meet."""
+    """Return the layer with only the chains that a request to this port can meet."""
     cases: list[SelectorCase] = []
     audit = layer.audit and replace(layer.audit, layer=at_port(layer.audit.layer, port))
     for case in layer.cases:
@@ -24,7 +24,7 @@ def at_port(layer: Layer, port: int) -> Layer:
 
 
 def rules_at(layer: Layer, port: int) -> Iterator[Rule]:
-    """Yield the rules that have a say about requests to a port: one that denies, only where it may match them."""
+    """Yield the rules that can decide requests to a port. A rule that denies counts only if it can match them."""
     for chain in at_port(layer, port).chains:
         for stage in chain.stages:
             denies = isinstance(stage, Deny)
@@ -40,12 +40,12 @@ def _at(atom: Is | Computed, port: int) -> Predicate:
 
 
 def is_network(layer: Layer) -> bool:
-    """Return whether a layer decides when a connection is made: it needs no HTTP, and closes what it denies."""
+    """Return whether a layer decides when a connection is opened: it needs no HTTP, and denies by closing."""
     stages = [stage for chain in layer.chains for stage in chain.stages]
     closes = all(isinstance(stage, Observe) or stage.refusal is Refusal.CLOSED for stage in stages)
     return closes and not any(map(needs_http, layer.atoms(observed=True)))
 
 
 def needs_http(predicate: Predicate) -> bool:
-    """Return whether a predicate looks at something that only HTTP has."""
+    """Return whether a predicate reads an attribute that only HTTP has."""
     return any(attribute.needs_http for attribute in mentions(predicate))

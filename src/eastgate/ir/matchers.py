@@ -11,27 +11,27 @@ from eastgate.ir.spiffe import AccountsOf, AnyAccount
 
 Value = str | int
 Known = Value | tuple[str, ...] | None
-"""What is known of an attribute: its value, its values where it is there several times, or that it is absent."""
+"""The known state of an attribute: its value, its values if it is repeated, or None if it is absent."""
 
 
 def known(values: Sequence[str]) -> Known:
-    """Return values as what is known of a repeatable attribute."""
+    """Return the known state of a repeatable attribute with these values."""
     return tuple(values) if len(values) > 1 else values[0] if values else None
 
 
 def values_of(value: Known) -> tuple[Value, ...]:
-    """Return every value of an attribute: a test holds if it holds for ANY of them, and its negation if for none."""
+    """Return every value of an attribute. A test holds if it holds for ANY value; its negation, if for none."""
     return value if isinstance(value, tuple) else () if value is None else (value,)
 
 
 def joined(value: Known) -> Value | None:
-    """Join all values to one text, as Envoy hands them to expressions."""
+    """Return all values joined to one text, as Envoy hands them to expressions."""
     return ",".join(value) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Equal to ANY of the values. An empty set is equal to nothing."""
+    """Equal to ANY of the values. Nothing equals an empty set."""
 
     values: frozenset[Value]
 

@@ -1,6 +1,6 @@
-"""Where layers stand, what their selectors chose a chain for, and which readings shaped it: as data.
+"""Placements of layers, reasons for the choice of a chain, and readings that shaped a chain, as data.
 
-Each dialect brings its own scopes and readings; `str` puts them in words for people, and no code reads those.
+Each dialect has its own scopes and readings. Their `str` is for output only; no code parses it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Site(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The enforcement point and level of a layer. `site` is None where it is not known; dialects name their levels."""
+    """The enforcement point and level of a layer. `site` is None if it is unknown. Dialects name their levels."""
 
     site: Site | None
     level: str
@@ -37,23 +37,23 @@ class Placement:
 class ScopeKind(enum.Enum):
     """The requests that a selector chose a chain for."""
 
-    OTHERS = enum.auto()  # all that nothing more special is meant for
-    ROUTE = enum.auto()  # those of one route
-    UNROUTED = enum.auto()  # those of none of the routes
+    OTHERS = enum.auto()  # requests of no other scope
+    ROUTE = enum.auto()  # requests of one route
+    UNROUTED = enum.auto()  # requests of no route
     PROBE = enum.auto()  # probes of the kubelet
 
 
 class Scope(Protocol):
-    """The reason for which a selector chose a chain."""
+    """The reason why a selector chose a chain."""
 
     @property
     def kind(self) -> ScopeKind:
-        """Return which requests these are."""
+        """Return the kind of these requests."""
         ...
 
     @property
     def refs(self) -> tuple[PolicyRef, ...]:
-        """Return the policies and routes without which another chain would be chosen, from the outside in."""
+        """Return the policies and routes that led to this choice, the outermost first."""
         ...
 
 
@@ -62,13 +62,13 @@ class Reading(Protocol):
 
     @property
     def setting(self) -> str:
-        """Return the name of the setting that chooses it."""
+        """Return the name of the setting that chooses the reading."""
         ...
 
 
 @runtime_checkable
 class PolicyReading(Reading, Protocol):
-    """A reading that changes what one policy does, so that an explanation needs it."""
+    """A reading that changes the effect of one policy. An explanation of the policy needs it."""
 
     @property
     def policy(self) -> PolicyRef:
@@ -78,11 +78,11 @@ class PolicyReading(Reading, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProxyReading:
-    """A reading: who enforces policies at a workload. `by` is None where nothing does.
+    """A reading that says which proxy enforces policies at a workload. `by` is None if none does.
 
-    A chain that nothing enforces has no stages. One that is not `certain` to be enforced has those of its policies, so
-    that it allows only what is allowed either way. `ports` are those in doubt; none where all are. `choice` is that of
-    the setting, and `choices` are those that would end the doubt.
+    A chain without an enforcer has no stages. If it is not `certain` that a chain is enforced, it has the stages of its
+    policies: it allows only requests that are allowed in both cases. `ports` are the ports in doubt; if empty, all are.
+    `choice` is the value of the setting, and `choices` are the values that would end the doubt.
     """
 
     policies: tuple[PolicyRef, ...]
@@ -97,7 +97,7 @@ class ProxyReading:
     def __str__(self) -> str:
         names = ", ".join(map(str, self.policies))
         if self.by is None:
-            so = f"so that nobody enforces {names}"
+            so = f"so that no proxy enforces {names}"
         else:
             so = f"so that {self.by} {'enforces' if self.certain else 'may not enforce'} {names}"
         return f"{self.setting}: {self.choice} ({self.why}, {so})"

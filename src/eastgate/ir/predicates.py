@@ -1,7 +1,7 @@
-"""Predicates: And, Or, Not over atoms. What a rule asks of a request, and nothing else.
+"""Predicates: And, Or, Not over atoms. A predicate is the condition of a rule.
 
-`ALWAYS` is the empty And, `NEVER` the empty Or, so no dialect needs a special case for a rule
-without conditions or a list without entries.
+`ALWAYS` is the empty And and `NEVER` the empty Or, so no dialect needs a special case for a rule without conditions or
+for an empty list.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from eastgate.ir.matchers import Known, Matcher, Value, joined, values_of
 
 @dataclass(frozen=True, slots=True)
 class Is:
-    """The atom: an attribute of the request is in a set of values. False where the attribute is absent.
+    """The atom: an attribute of the request is in a set of values. False if the attribute is absent.
 
-    Of an attribute that is there several times, ANY value must be in the set; `joined`: all of them as one text, which
-    is what expressions see.
+    If an attribute is repeated, ANY of its values must be in the set. With `joined`, the test is about all values as
+    one text, as expressions see them.
     """
 
     attribute: Attribute
@@ -28,7 +28,7 @@ class Is:
     joined: bool = False
 
     def accepts(self, value: Known) -> bool:
-        """Return whether it holds for a known value of the attribute."""
+        """Return whether the atom holds for a known value of the attribute."""
         return any(map(self.matcher.contains, values_of(joined(value) if self.joined else value)))
 
     def __str__(self) -> str:
@@ -69,10 +69,10 @@ class Not:
 class Computed:
     """A test that no matcher can express, such as a CEL expression.
 
-    `on_error` is what an error counts as: it must never allow, and never keep a rule from denying. Where something
-    that it looks at is unknown, it may come out either way. `pattern`: the same said as a regular expression (RE2)
-    that must match all of one attribute, where it can be said so. Of an attribute that is there several times a pattern
-    must match ANY value; other tests see them as one text.
+    `on_error` is the result after an error. It must never allow, and never keep a rule from denying. If the test reads
+    an unknown attribute, its result may be true or false. `pattern`, if the test can be written so, is an equivalent
+    regular expression (RE2) that must match one whole attribute. If that attribute is repeated, a pattern must match
+    ANY value; other tests see all values as one text.
     """
 
     text: str
@@ -82,7 +82,7 @@ class Computed:
     pattern: tuple[Attribute, str] | None = field(default=None, compare=False, repr=False)
 
     def holds(self, values: Mapping[Attribute, Known]) -> bool:
-        """Return whether the test holds. Every attribute that it looks at must be known or absent."""
+        """Return whether the test holds. Every attribute that it reads must be known or absent."""
         attribute = self.pattern[0] if self.pattern is not None else None
         several = values.get(attribute) if attribute is not None else None
         if attribute is not None and isinstance(several, tuple):
@@ -92,7 +92,7 @@ class Computed:
     def _holds(self, values: Mapping[Attribute, Value | None]) -> bool:
         try:
             return self.test(values)
-        except Exception:  # whatever went wrong in somebody else's evaluator, we fail closed
+        except Exception:  # any error in the evaluator fails closed
             return self.on_error
 
     def __str__(self) -> str:
@@ -106,19 +106,19 @@ NEVER: Final = Or(())
 
 
 def all_of(parts: Iterable[Predicate]) -> Predicate:
-    """Combine parts that must ALL hold, without those that are ALWAYS true; a single part stays as it is."""
+    """Return a predicate that holds if ALL parts hold: without ALWAYS, and a single part unchanged."""
     asked = tuple(part for part in parts if part != ALWAYS)
     return asked[0] if len(asked) == 1 else And(asked)
 
 
 def any_of(parts: Iterable[Predicate]) -> Predicate:
-    """Combine parts of which ANY must hold; a single part stays as it is, and without parts it is NEVER."""
+    """Return a predicate that holds if ANY part holds: NEVER without parts, and a single part unchanged."""
     chosen = tuple(parts)
     return chosen[0] if len(chosen) == 1 else Or(chosen)
 
 
 def rewrite(predicate: Predicate, atom: Callable[[Is | Computed], Predicate]) -> Predicate:
-    """Replace each atom of a predicate, and simplify what becomes certain."""
+    """Replace each atom of a predicate, and simplify parts that become certain."""
     match predicate:
         case Is() | Computed():
             return atom(predicate)
@@ -134,7 +134,7 @@ def rewrite(predicate: Predicate, atom: Callable[[Is | Computed], Predicate]) ->
 
 
 def assume(predicate: Predicate, asks: Callable[[Is | Computed], bool], *, held: bool) -> Predicate:
-    """Return the predicate where every such atom helps it to hold, or with `held` False to fail."""
+    """Return the predicate as if every such atom supported it, or, with `held` False, opposed it."""
     match predicate:
         case Is() | Computed():
             if asks(predicate):
@@ -164,7 +164,7 @@ def atoms(predicate: Predicate) -> Iterator[Is | Computed]:
 
 
 def conjuncts(predicate: Predicate) -> Sequence[Predicate]:
-    """Return the parts that must ALL hold, none of them a conjunction itself."""
+    """Return the parts that must ALL hold. None of them is a conjunction itself."""
     if not isinstance(predicate, And):
         return (predicate,)
     if not any(isinstance(part, And) for part in predicate.parts):
@@ -173,7 +173,7 @@ def conjuncts(predicate: Predicate) -> Sequence[Predicate]:
 
 
 def mentions(predicate: Predicate) -> frozenset[Attribute]:
-    """Return the attributes that the predicate looks at."""
+    """Return the attributes that the predicate reads."""
     attributes: set[Attribute] = set()
     for atom in atoms(predicate):
         attributes |= {atom.attribute} if isinstance(atom, Is) else atom.attributes

@@ -1,4 +1,4 @@
-"""The origin of rules. Rules that are in no policy's list say as data what they are; `str` puts it in words."""
+"""The origins of rules, as data. A rule that is in no policy's list has a description; `str` is for output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _WithRef(Protocol):
 
 
 def repr_of_named(policy: _WithRef) -> str:
-    """Return the name of a policy: the `repr` of policies of all dialects."""
+    """Return the name of a policy, which is the `repr` of policies of all dialects."""
     return f"<{policy.ref}>"
 
 
@@ -40,27 +40,27 @@ class RuleKind(enum.Enum):
 
     LISTED = enum.auto()  # in a policy's list of rules
     SCHEME = enum.auto()  # an auth scheme of a policy
-    DEFAULT = enum.auto()  # what applies where no policy does
-    FALLBACK = enum.auto()  # what an object that policies refine lets in by itself
+    DEFAULT = enum.auto()  # applies if no policy does
+    FALLBACK = enum.auto()  # the requests that an object allows before policies refine it
     ITSELF = enum.auto()  # a workload may call itself
     PROBE = enum.auto()  # the kubelet may probe a workload
-    UNCOVERED = enum.auto()  # refuses what a policy selects and none of its parts covers
-    UNRESOLVED = enum.auto()  # of a policy that refers to something that does not exist
-    UNREADABLE = enum.auto()  # stands for a policy that cannot be read
+    UNCOVERED = enum.auto()  # refuses requests that a policy selects and none of its parts covers
+    UNRESOLVED = enum.auto()  # of a policy with a reference to a missing object
+    UNREADABLE = enum.auto()  # replaces a policy that cannot be read
 
 
 class Derived(Protocol):
-    """A description of a rule that is not `LISTED`. Dialects have their own; `str` is for people, not for code."""
+    """A description of a rule that is not `LISTED`. Dialects define their own; `str` is for output, not for code."""
 
     @property
     def kind(self) -> RuleKind:
-        """Return the kind of such a rule, for code that knows no dialect."""
+        """Return the kind of the rule, for code that does not depend on dialects."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ImpliedRule:
-    """A rule that nobody writes, and whose description is always the same."""
+    """A rule that no policy contains and whose description is constant."""
 
     kind: RuleKind
     text: str
@@ -71,10 +71,10 @@ class ImpliedRule:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source of a rule: policy, index and span; and for each attribute it looks at, the span that constrains it.
+    """The source of a rule: policy, index and span, and for each attribute that it reads, the span that constrains it.
 
     A default has no policy. `derived` describes a rule that is not in a policy's list of rules. `pieces` are the
-    entries of the rule's lists, each with its text: of each list, ANY entry must hold.
+    entries of the rule's lists with their texts. ANY entry of each list must hold.
     """
 
     policy: PolicyRef | None
@@ -91,11 +91,11 @@ class Origin:
 
     @property
     def label(self) -> str:
-        """Return the description of a derived rule, for people; empty for a listed one."""
+        """Return the description of a derived rule, for output; empty for a listed rule."""
         return "" if self.derived is None else str(self.derived)
 
     def part(self, attribute: Attribute) -> Span | None:
-        """Return the text that constrains one attribute, or the whole rule where it is not known more exactly."""
+        """Return the span that constrains one attribute, or the span of the whole rule if that is not known."""
         return next((span for part, span in self.parts if part == attribute), self.span)
 
     def __str__(self) -> str:
@@ -104,23 +104,23 @@ class Origin:
         return f"{self.policy} {self.label}" if self.derived is not None else f"{self.policy} rule {self.index}"
 
 
-# The effective policy of a point: which rules of several policies are in force there, and which are shadowed.
+# The effective policy of a point: the rules of several policies that are in force there, and those that are shadowed.
 #
-# It explains a chain to people and decides nothing: the stages of the chain are made of the rules in force.
+# It explains a chain and decides nothing: the stages of the chain consist of the rules in force.
 
 
 class Shadowing(enum.StrEnum):
-    """The reason for which a rule is not in force."""
+    """The reason why a rule is not in force."""
 
-    ATOMIC_DEFAULTS = "atomic-defaults"  # defaults that count as a whole, or not at all
-    DEFAULT = "default"  # a default that a more specific policy has a rule of the same key for
-    ATOMIC_OVERRIDES = "atomic-overrides"  # overrides beside which nothing else counts
-    OVERRIDE = "override"  # an override of the same key
+    ATOMIC_DEFAULTS = "atomic-defaults"  # defaults that are in force as a whole or not at all
+    DEFAULT = "default"  # a more specific policy has a rule with the same key
+    ATOMIC_OVERRIDES = "atomic-overrides"  # overrides that replace all other rules
+    OVERRIDE = "override"  # an override has the same key
 
 
 @dataclass(frozen=True, slots=True)
 class RuleInForce:
-    """A rule of the effective policy, by the key that it is merged by."""
+    """A rule of the effective policy, with its merge key."""
 
     key: str
     origin: Origin

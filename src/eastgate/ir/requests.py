@@ -1,4 +1,4 @@
-"""A request, as the IR sees it: attributes, each known, absent or unknown."""
+"""Requests of the IR. Each attribute of a request is known, absent or unknown."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _NOTHING_ASSUMED: Mapping[Is | Computed, bool | None] = {}
 
 @dataclass(frozen=True, slots=True, init=False)
 class Request:
-    """One request. An attribute that `values` does not name is unknown; one that it maps to None is absent.
+    """One request. An attribute that `values` does not name is unknown; an attribute with the value None is absent.
 
-    `answers` are those of external authorizers; `assumed` says how tests over unknown attributes come out. `within`
-    is a condition on the unknown attributes together: completions that do not meet it do not count.
+    `answers` are the answers of external authorizers. `assumed` has the results of tests on unknown attributes.
+    `within` is a condition on the unknown attributes together: completions that do not meet it do not count.
 
-    `incomplete` says that an attribute which nearly every policy needs is unknown, or that the host is none: the fast
-    path does not apply. `needs_care`: nor does it where rules look at more, be it for that or for the path.
+    `incomplete`: an attribute that nearly every policy reads is unknown, or the host is invalid, so that the fast path
+    cannot decide. `needs_care`: the fast path cannot decide if rules read more attributes, for this reason or the path.
     """
 
     values: Mapping[Attribute, Known]
@@ -44,7 +44,7 @@ class Request:
         assumed: Mapping[Is | Computed, bool | None] = _NOTHING_ASSUMED,
         within: Predicate | None = None,
     ) -> None:
-        """Set the slots as those of an object that is not frozen: there is a request for every question."""
+        """Set the fields without the cost of a frozen class, because each question makes a request."""
         draft: Any = self
         set_class(draft, _Draft)
         draft.values = values
@@ -59,21 +59,21 @@ class Request:
 
     @property
     def bad_host(self) -> bool:
-        """Return whether the host that was sent is none."""
+        """Return whether the host that the client sent is invalid."""
         return BAD_HOST in self.values
 
     @property
     def refused_path(self) -> bool:
-        """Return whether servers disagree about the path."""
+        """Return whether servers interpret the path differently."""
         return is_refused(self.values.get(PATH))
 
     @property
     def respelled_path(self) -> bool:
-        """Return whether patterns may match the path otherwise where a proxy compares it."""
+        """Return whether a proxy may see a spelling of the path for which regular expressions give another result."""
         return HANDED_PATH in self.values
 
     def get(self, attribute: Attribute) -> Known | Unknown:
-        """Return the value of an attribute, None where it is absent, or UNKNOWN."""
+        """Return the value of an attribute: None if it is absent, UNKNOWN if it is unknown."""
         return self.values.get(attribute, UNKNOWN)
 
     def with_value(self, attribute: Attribute, value: Known) -> Request:
@@ -81,11 +81,11 @@ class Request:
         return Request({**self.values, attribute: value}, self.answers, self.assumed, self.within)
 
     def with_answers(self, answers: Mapping[str, Answer]) -> Request:
-        """Return the request with these answers of authorizers, in the place of all others."""
+        """Return the request with these answers of authorizers instead of its own."""
         return Request(self.values, answers, self.assumed, self.within)
 
     def assuming(self, outcomes: Mapping[Is | Computed, bool | None]) -> Request:
-        """Return the request with the outcomes of tests over unknown attributes; None: either way."""
+        """Return the request with these results of tests on unknown attributes. None: either result is possible."""
         return Request(self.values, self.answers, {**self.assumed, **outcomes}, self.within)
 
 

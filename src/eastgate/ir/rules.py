@@ -1,21 +1,21 @@
-"""Rules, stages, chains and layers: the whole meaning of authorization in this project.
+"""Rules, stages, chains and layers: the model that every policy API is translated to.
 
-    a Rule     is a predicate and where it came from
+    a Rule     is a predicate and its origin
     a Stage    is one of five ways to use rules
-    a Chain    is an ordered list of stages; getting through all of them allows
+    a Chain    is an ordered list of stages; a request that passes all of them is allowed
     a Layer    is one enforcement point of one level: its selector picks exactly ONE chain for a request
     a request  passes its layers in path order; ALL must allow, the first denial decides
 
-These five stages are all that any dialect needs:
+Every dialect uses only these five stages:
 
     Deny        ANY rule matches: denied
-    AskAll      EVERY authorizer whose rule matches must allow; error and silence deny
-    AllowAny    NO rule matches: denied; otherwise go on
+    AskAll      EVERY authorizer whose rule matches must allow; an error or a missing answer denies
+    AllowAny    NO rule matches: denied; otherwise the next stage follows
     FirstMatch  ordered; each rule accepts (ends this chain, allowed), denies, or passes (leaves this stage)
     Observe     recorded, decides nothing
 
-A layer with audited policies also holds itself as it would be if they were in force (`Audit`). The would-be decision on
-a request is the decision of those layers.
+A layer with audited policies also contains a second layer in which they are in force (`Audit`). The would-be decision
+on a request is the decision of those second layers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from eastgate.ir.provenance import EffectivePolicy, Origin, PolicyRef
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A predicate, and where it came from. Two rules from different lines are different rules."""
+    """A predicate and its origin. Two rules from different lines are different rules."""
 
     when: Predicate
     origin: Origin
@@ -65,7 +65,7 @@ class Refusal(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """ANY rule matches: denied. Otherwise go on."""
+    """ANY rule matches: denied. Otherwise the next stage follows."""
 
     name: str
     rules: tuple[Rule, ...]
@@ -74,7 +74,7 @@ class Deny:
 
 @dataclass(frozen=True, slots=True)
 class AllowAny:
-    """ANY rule matches: go on. Otherwise denied."""
+    """ANY rule matches: the next stage follows. Otherwise denied."""
 
     name: str
     rules: tuple[Rule, ...]
@@ -85,8 +85,8 @@ class AllowAny:
 class Ask:
     """One external authorizer, asked about the requests that the rule matches.
 
-    `evaluator` answers, where that is for us to evaluate and not for a service elsewhere. `fail_open`: whoever wrote
-    the policy wants requests to pass where the authorizer cannot be asked.
+    `evaluator` answers if Eastgate itself evaluates the authorizer; it is None for an external service. `fail_open`:
+    the policy wants requests to pass if the authorizer cannot be asked.
     """
 
     rule: Rule
@@ -95,13 +95,13 @@ class Ask:
     fail_open: bool = False
 
     def consents(self, answer: Answer | None) -> bool:
-        """Return whether a request passes with this answer; None: there was none."""
+        """Return whether a request passes with this answer. None: there was no answer."""
         return consents(answer) or (self.fail_open and answer == Reply.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
 class AskAll:
-    """EVERY authorizer whose rule matches must allow. An error, a timeout and no answer at all deny."""
+    """EVERY authorizer whose rule matches must allow. An error, a timeout and a missing answer deny."""
 
     name: str
     asks: tuple[Ask, ...]
@@ -118,7 +118,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class FirstMatch:
-    """The FIRST matching step decides; where none matches, `otherwise` does."""
+    """The FIRST matching step decides. If no step matches, `otherwise` decides."""
 
     name: str
     steps: tuple[Step, ...]
@@ -128,7 +128,7 @@ class FirstMatch:
 
 @dataclass(frozen=True, slots=True)
 class Observe:
-    """Rules that are recorded and decide nothing. `would`: what each would have done if it were enforced."""
+    """Rules that are recorded and decide nothing. `would`: the effect that each rule would have if it were enforced."""
 
     name: str
     rules: tuple[Rule, ...]
@@ -150,7 +150,7 @@ def rules_of(stage: Stage) -> Iterator[Rule]:
 
 
 def rewrite_stage(stage: Stage, change: Callable[[Rule], Rule | None]) -> Stage:
-    """Return a stage whose rules are changed, each to another one, or to None: then it is left out."""
+    """Return a stage with each rule changed to another rule, or removed if the change returns None."""
     match stage:
         case Deny(rules=rules) | AllowAny(rules=rules):
             return replace(stage, rules=tuple(rule for rule in map(change, rules) if rule is not None))
@@ -172,10 +172,10 @@ def asks_of(stage: Stage) -> tuple[Ask, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Stages in order; getting through all of them allows.
+    """Stages in order. A request that passes all of them is allowed.
 
-    `readings` are those of an unclear specification that shaped this chain, and `scope` is what the selector chose it
-    for; None where the layer has nothing to choose by. `effective` is the policy that the stages are made of, where
+    `readings` are the readings of an unclear specification that shaped this chain. `scope` is the reason why the
+    selector chose it, or None if the layer has no selector. `effective` is the policy that the stages are made of, if
     several policies are folded to one.
     """
 
@@ -190,7 +190,7 @@ class Chain:
 
     @property
     def chosen_by(self) -> tuple[PolicyRef, ...]:
-        """Return the policies and routes without which the selector would choose another chain."""
+        """Return the policies and routes that made the selector choose this chain."""
         return () if self.scope is None else self.scope.refs
 
     @property
@@ -206,13 +206,13 @@ class Chain:
 
     @property
     def audited(self) -> Iterator[tuple[Rule, str]]:
-        """Yield the rules that are only observed, each with what it would have done."""
+        """Yield the rules that are only observed, each with the effect that it would have."""
         for stage in self.stages:
             if isinstance(stage, Observe):
                 yield from zip(stage.rules, stage.would, strict=True)
 
     def rules(self, *, observed: bool) -> Iterator[Rule]:
-        """Yield every rule in order; with `observed`, also those that decide nothing."""
+        """Yield every rule in order; with `observed`, also rules that decide nothing."""
         for stage in self.stages:
             if observed or not isinstance(stage, Observe):
                 yield from rules_of(stage)
@@ -224,7 +224,7 @@ class Chain:
 
 
 def _looked_at(stages: tuple[Stage, ...]) -> frozenset[Attribute]:
-    """Return the attributes that can change the outcome. What is only observed cannot."""
+    """Return the attributes that can change the outcome. Observed rules cannot change it."""
     deciding = (stage for stage in stages if not isinstance(stage, Observe))
     return frozenset().union(*(mentions(rule.when) for stage in deciding for rule in rules_of(stage)))
 
@@ -245,8 +245,8 @@ class SelectorCase:
 class Layer:
     """One enforcement point of one level. The FIRST case that matches gives the chain, else `otherwise` does.
 
-    `derivations` work out attributes that no request has by itself. `audit` is the layer as it would be if its audited
-    policies were in force; it decides nothing.
+    `derivations` compute attributes that requests do not contain. `audit` is the layer with its audited policies in
+    force; it decides nothing.
     """
 
     at: Placement
@@ -288,10 +288,10 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A layer as it would be with its audited policies in force beside the others: the would-be decision.
+    """A layer with its audited policies in force, in addition to the others. It gives the would-be decision.
 
-    `policies` are the audited policies that would change the layer. `closing` are those of them that deny by their
-    presence: with one of them in force, the layer denies what no rule allows.
+    `policies` are the audited policies that would change the layer. `closing` are the audited policies that deny by
+    their presence: with one of them in force, the layer denies requests that no rule allows.
     """
 
     layer: Layer
@@ -300,7 +300,7 @@ class Audit:
 
 
 def in_force(layers: Iterable[Layer]) -> tuple[Layer, ...]:
-    """Return the layers as they would be if every audited policy were in force."""
+    """Return the layers with every audited policy in force."""
     return tuple(layer if layer.audit is None else layer.audit.layer for layer in layers)
 
 
@@ -308,14 +308,14 @@ def in_force(layers: Iterable[Layer]) -> tuple[Layer, ...]:
 
 
 class UnaskedRefusal(enum.StrEnum):
-    """Why a request was refused before any rule was asked. An outcome has it instead of the name of a stage."""
+    """The reason why a request was refused before any rule was evaluated; outcomes have it as the name of the stage."""
 
     HOST = "bad-host"
     SPELLING = "encoded-path"
 
 
 class Unroutable(enum.StrEnum):
-    """Why a request leads nowhere. Stages that refuse such requests are named so."""
+    """The reason why a request has no destination. Stages that refuse such requests have this name."""
 
     NO_ROUTE = "no-route"
     NO_INBOUND_ROUTE = "no-inbound-route"
@@ -332,7 +332,7 @@ REFUSED_SPELLING: Final = UnaskedRefusal.SPELLING
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The decision of one layer. `rule` is the rule that decided; None where a default did, or no rule applied."""
+    """The decision of one layer. `rule` is the rule that decided, or None if a default decided or no rule matched."""
 
     allowed: bool
     layer: str | None = None
@@ -342,33 +342,33 @@ class Outcome:
 
     @property
     def is_unasked(self) -> bool:
-        """Return whether the request was refused before any rule was asked."""
+        """Return whether the request was refused before any rule was evaluated."""
         return not self.allowed and self.rule is None and self.stage in (None, REFUSED_HOST, REFUSED_SPELLING)
 
     @property
     def status(self) -> int:
-        """Return the status that the client sees: 200 where allowed, otherwise the refusal (0: a closed connection)."""
+        """Return the status that the client sees: 200 if allowed, otherwise the refusal (0: a closed connection)."""
         return 200 if self.refusal is None else int(self.refusal)
 
 
 UNOPPOSED: Final = Outcome(allowed=True)  # no policy, or none that denies or accepts
 
 
-# A policy where it applies.
+# Policies and the points where they apply
 
 
 Stances: TypeAlias = tuple[tuple[str, Hashable], ...]
-"""What layers depend on beside the policies, by the name of the dialect that says so; most say nothing."""
+"""Inputs of layers other than policies, by the name of the dialect. Most dialects have none."""
 
 P_co = TypeVar("P_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment(Generic[P_co]):
-    """A policy at a point; `service` is the Service through which it got to a workload, if it targets one.
+    """A policy at a point. `service` is the Service that the policy targets and that leads to the workload, if any.
 
-    `host` is that of the point, where policies are found by host. `perhaps`: it is unknown whether the policy is
-    about the point.
+    `host` is the host of the point, if policies are found by host. `perhaps`: it is unknown whether the policy applies
+    to the point.
     """
 
     policy: P_co

@@ -1,8 +1,8 @@
 """SPIFFE IDs: their grammar and their parts. All code that reads, compares or matches one uses this grammar.
 
-The form is stricter than the SPIFFE standard and stricter than the CEL expression of GEP-3779, which lets `spiffe://td`
-through: an identity in a policy is compared exactly, so anything that no workload can have is a mistake in the policy,
-not an identity that never matches.
+The form is stricter than the SPIFFE standard, and stricter than the CEL expression of GEP-3779, which accepts
+`spiffe://td`. An identity in a policy is compared exactly. So an identity that no workload can have is reported as a
+mistake, instead of being accepted and never matching.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from eastgate.basics.regexes import regex
 SCHEME = "spiffe://"
 LONGEST = 2048  # bytes
 
-# As expressions, they mean the same to RE2, to Python and to JavaScript.
+# These regular expressions mean the same to RE2, Python and JavaScript.
 TRUST_DOMAIN = "[a-z0-9._-]+"
 SEGMENT = r"([A-Za-z0-9_-]|\.[A-Za-z0-9_-]|\.\.[A-Za-z0-9._-])[A-Za-z0-9._-]*"  # neither . nor ..
 SPIFFE_ID = f"{SCHEME}{TRUST_DOMAIN}(/{SEGMENT})+"
@@ -31,7 +31,7 @@ def trust_domain_of(identity: str) -> str:
 
 
 def trust_domain_problem(text: str) -> str | None:
-    """Return why a text is no trust domain; None where it is one."""
+    """Return why a text is not a valid trust domain, or None if it is valid."""
     if not text:
         return "the trust domain is empty"
     if not is_trust_domain(text):
@@ -40,7 +40,7 @@ def trust_domain_problem(text: str) -> str | None:
 
 
 def spiffe_problem(text: str) -> str | None:
-    """Return why a text is no full SPIFFE ID; None where it is one."""
+    """Return why a text is not a full SPIFFE ID, or None if it is one."""
     if not text.startswith(SCHEME):
         return f"it does not start with {SCHEME}"
     if len(text.encode("utf-8", "surrogatepass")) > LONGEST:
@@ -73,8 +73,8 @@ def _path_problem(path: str) -> str | None:
 
 # The SPIFFE IDs of Kubernetes service accounts: `spiffe://<trust domain>/ns/<namespace>/sa/<name>`.
 #
-# This is all of Kubernetes that the IR knows, and it is in here only. A rule for every account of a namespace is
-# filed under the path that their IDs share, so that finding it costs one look-up.
+# This is the only part of the IR that knows Kubernetes. A rule for every account of a namespace is filed under the
+# common path of their IDs, so that an index finds it with one look-up.
 
 
 _ACCOUNT = regex(f"{SCHEME}(?P<domain>{TRUST_DOMAIN})/ns/(?P<namespace>{SEGMENT})/sa/(?P<name>{SEGMENT})")
@@ -86,15 +86,15 @@ def service_account_id(trust_domain: str, namespace: str, name: str) -> str:
 
 
 def account_of(identity: str) -> tuple[str, str, str] | None:
-    """Return trust domain, namespace and name, where an identity has the form of a service account's."""
+    """Return trust domain, namespace and name of a service account, or None for any other identity."""
     match = _ACCOUNT.fullmatch(identity) if len(identity) <= LONGEST else None
     return (match["domain"], match["namespace"], match["name"]) if match is not None else None
 
 
 def accounts_path_of(identity: str) -> str | None:
-    """Return the path that an identity shares with the other accounts of its namespace, if it is an account's.
+    """Return the common path of the service accounts of a namespace, for the identity of one of them.
 
-    For other identities the result is None, or the path of no accounts.
+    For other identities the result is None, or a path that no service account has.
     """
     path, _, name = identity.rpartition("/")
     return path if is_segment(name) is not None and len(identity) <= LONGEST else None
@@ -107,23 +107,23 @@ def has_accounts_path(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AccountsOf:
-    """Matches every service account of one namespace in one trust domain, and no deeper path."""
+    """Matches every service account of one namespace in one trust domain, but no identity with a longer path."""
 
     trust_domain: str
     namespace: str
 
     @property
     def path(self) -> str:
-        """Return the part of these identities before `/<name>`."""
+        """Return the part of the identities before `/<name>`."""
         return f"{SCHEME}{self.trust_domain}/ns/{self.namespace}/sa"
 
     @property
     def prefix(self) -> str:
-        """Return the common prefix of these identities."""
+        """Return the common prefix of the identities."""
         return f"{self.path}/"
 
     def contains(self, value: str | int) -> bool:
-        """Return whether the value is the identity of such an account."""
+        """Return whether the value is the identity of one of these accounts."""
         return isinstance(value, str) and (account_of(value) or ())[:2] == (self.trust_domain, self.namespace)
 
     def __str__(self) -> str:
@@ -137,7 +137,7 @@ class AnyAccount:
     trust_domain: str
 
     def contains(self, value: str | int) -> bool:
-        """Return whether the value is the identity of such an account."""
+        """Return whether the value is the identity of one of these accounts."""
         return isinstance(value, str) and (account_of(value) or ())[:1] == (self.trust_domain,)
 
     def __str__(self) -> str:

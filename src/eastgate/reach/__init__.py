@@ -1,7 +1,12 @@
-"""Reachability: all answers at once, exactly.
+"""Reachability: the exact verdicts of all requests at once.
 
-Read `endings` (verdicts of requests, as decision lists), `destinations` with `workloads` and `gateways` (what is
-reached), `caller_sets` with `numbering` (by whom), `reachability` (every answer), `searching` (requests that show a
-statement to be false, or that there is none), `questions` (such a request as somebody would ask about it),
-`differences` (what changes between two sides).
+A good order to read the modules:
+
+- `endings`: verdicts of requests, as decision lists
+- `destinations`, with `workloads` and `gateways`: the destinations of requests
+- `caller_sets`, with `numbering`: the callers
+- `reachability`: every answer
+- `searching`: requests that disprove a statement, or the proof that there is none
+- `questions`: such a request as a question for `check`
+- `differences`: changes between two sides
 """

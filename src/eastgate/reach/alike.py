@@ -1,7 +1,7 @@
-"""Structural equality of policies and layers: whether two decide alike, wherever they were written.
+"""Structural equality of policies and layers: whether two decide alike, wherever they are written.
 
-Rules of different lines are different rules, so that `==` says of two readings of one file that all has changed. Here
-the lines do not count. The answer is one-sided: what is alike decides alike, and what is not may still.
+Rules from different lines are different rules. So with `==`, all rules differ between two readings of one file. This
+comparison ignores the lines. It is one-sided: values that are alike decide alike, but others may decide alike, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PREDICATES = (Is, Computed, Not, And, Or)
 
 
 def are_alike(first: object, second: object) -> bool:
-    """Return whether two values are equal but for where they were written."""
+    """Return whether two values are equal, apart from the places where they are written."""
     if first is second:
         return True
     kind = type(first)
@@ -45,7 +45,7 @@ _FIELDS: dict[type, tuple[str, ...] | None] = {}
 
 
 def _compared(kind: type) -> tuple[str, ...] | None:
-    """Return the fields of a record that count for its equality; None for what is no record."""
+    """Return the fields of a record that its equality compares, or None if the type is not a record."""
     if kind not in _FIELDS:
         is_record = dataclasses.is_dataclass(kind)
         _FIELDS[kind] = tuple(field.name for field in dataclasses.fields(kind) if field.compare) if is_record else None
@@ -55,7 +55,7 @@ def _compared(kind: type) -> tuple[str, ...] | None:
 def changed_policies(
     old: Authority, new: Authority, before: Mapping[PolicyRef, Policy], after: Mapping[PolicyRef, Policy]
 ) -> list[PolicyRef]:
-    """Return the policies that are not alike on both sides, or are on one side alone."""
+    """Return the policies that are not alike on both sides, or exist on only one."""
     changed = [ref for ref in before if ref not in after]
     for ref, policy in after.items():
         is_read = ref in before and type(before[ref]) is type(policy)  # on one side it may have errors
@@ -65,7 +65,7 @@ def changed_policies(
 
 
 def _is_same_document(old: Authority, new: Authority, ref: PolicyRef) -> bool:
-    """Return whether a policy is written alike on both sides. That is found out fast, and mostly so."""
+    """Return whether the document of a policy is equal on both sides. This test is fast, and mostly sufficient."""
     before, after = old.document_of(ref), new.document_of(ref)
     if before is None or after is None or (before.api_version, before.home) != (after.api_version, after.home):
         return False
@@ -76,7 +76,7 @@ def _is_same_document(old: Authority, new: Authority, ref: PolicyRef) -> bool:
 
 
 def are_alike_entrances(old: Entrance, new: Entrance) -> bool:
-    """Return whether two entrances lead on alike."""
+    """Return whether the passages of two entrances are alike."""
     return (
         old.hides_http == new.hides_http
         and len(old.passages) == len(new.passages)

@@ -1,7 +1,7 @@
-"""Sets of callers as bits of a number, one bit for each cell of callers.
+"""Sets of callers as bits of a number: one bit for each caller cell.
 
-What a predicate says of callers is two such sets: those of whom it surely holds, and those of whom it may hold,
-depending on what else is in a request.
+A predicate has two such sets: callers that certainly meet it, and callers that may meet it, depending on other parts of
+a request.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from eastgate.ir.symbolic.callers import (
 from eastgate.ir.symbolic.partial import Facts
 
 CallerSet = int
-"""A set of cells of callers: bit n stands for cell number n."""
+"""A set of caller cells. Bit n represents cell number n."""
 
 
 class Holding(NamedTuple):
-    """The callers of whom a predicate surely holds, and those of whom it may."""
+    """The callers that certainly meet a predicate, and those that may meet it."""
 
     sure: CallerSet
     possible: CallerSet
 
 
-_NOBODY = Holding(0, 0)
+_NO_CALLERS = Holding(0, 0)
 
 
 class CallerSets:
-    """All cells of callers, numbered, and the sets of them that predicates mean."""
+    """All caller cells, with numbers, and the sets of them that predicates match."""
 
     def __init__(
         self, callers: CallerCells, cells: Sequence[CallerCell], unnamed: frozenset[CallerCell] = frozenset()
     ) -> None:
-        """`unnamed` are cells of accounts that exist, and that no rule and no question names."""
+        """`unnamed` are cells of existing accounts that no rule and no question names."""
         self.callers = callers
         self.unnamed = unnamed
         self.cells = tuple(cells)
@@ -60,7 +60,7 @@ class CallerSets:
                 self._identities[cell.identity] |= 1 << number
         self._accounts = self._by_namespace()
         self._atoms: dict[Is, Holding] = {}
-        self._parts: dict[int, tuple[Predicate, Holding]] = {}  # the predicate is kept, and so its id
+        self._parts: dict[int, tuple[Predicate, Holding]] = {}  # keeps the predicate, so that its id stays valid
 
     def _by_namespace(self) -> dict[tuple[str, str], CallerSet]:
         accounts: dict[tuple[str, str], CallerSet] = defaultdict(int)
@@ -76,7 +76,7 @@ class CallerSets:
     # Cells and sets
 
     def set_of(self, cells: Iterable[CallerCell]) -> CallerSet:
-        """Return the set of some cells; those that are no cells here are left out."""
+        """Return the set of some cells, without cells that this object does not contain."""
         bits = 0
         for cell in cells:
             number = self._numbers.get(cell)
@@ -92,7 +92,7 @@ class CallerSets:
             chosen ^= lowest
 
     def cell_of(self, identity: str | None, mesh_name: str | None) -> CallerCell:
-        """Return the cell of a caller, who is known by a SPIFFE ID, by a name in the mesh alone, or not at all."""
+        """Return the cell of a caller with a SPIFFE ID, or with only a mesh name, or of an anonymous caller."""
         if mesh_name is not None and mesh_name == identity and Name(mesh_name) in self._numbers:
             return Name(mesh_name)
         if identity is not None or mesh_name is None:
@@ -105,16 +105,16 @@ class CallerSets:
             return max(under, key=lambda cell: len(cell.suffix))
         return OtherNames() if OtherNames() in self._numbers else AnonymousCell()
 
-    # What predicates say
+    # Evaluation of predicates
 
     def holding(self, predicate: Predicate, facts: Facts) -> Holding:
-        """Return of whom a predicate holds, if these facts are known of a request beside its caller."""
+        """Return the callers that meet a predicate, given these facts about the other parts of a request."""
         match predicate:
             case Is(attribute) if attribute in CALLER_ATTRIBUTES:
                 return self.named(predicate)
             case Is() | Computed():
                 settled = facts.settle(predicate)
-                return self._everybody if settled is ALWAYS else _NOBODY if settled is NEVER else self._depends
+                return self._everybody if settled is ALWAYS else _NO_CALLERS if settled is NEVER else self._depends
             case Not(part):
                 held = self.holding(part, facts)
                 return Holding(self.everybody & ~held.possible, self.everybody & ~held.sure)
@@ -125,7 +125,7 @@ class CallerSets:
                     sure &= held.sure
                     possible &= held.possible
                     if not possible:
-                        return _NOBODY
+                        return _NO_CALLERS
                 return Holding(sure, possible)
             case Or(parts):
                 sure = possible = 0
@@ -136,7 +136,7 @@ class CallerSets:
                 return Holding(sure, possible)
 
     def named(self, atom: Is) -> Holding:
-        """Return of whom an atom on callers holds."""
+        """Return the callers that meet an atom on callers."""
         cached = self._parts.get(id(atom))
         if cached is None:
             cached = self._parts[id(atom)] = atom, self._named(atom)
@@ -173,11 +173,11 @@ class CallerSets:
         return Holding(sure, sure | unsure)
 
     def alike(self, chosen: CallerSet, atoms: Iterable[Is | Computed]) -> list[CallerSet]:
-        """Split a set into callers whom none of these atoms tells apart."""
+        """Split a set into callers that none of these atoms distinguishes."""
         blocks = [chosen] if chosen else []
         for atom in atoms:
             if isinstance(atom, Computed):
-                if atom.attributes & CALLER_ATTRIBUTES:  # a test of its own may tell any two apart
+                if atom.attributes & CALLER_ATTRIBUTES:  # a computed test may distinguish any two cells
                     return [self.set_of((cell,)) for cell in self.cells_in(chosen)]
                 continue
             if atom.attribute in CALLER_ATTRIBUTES:

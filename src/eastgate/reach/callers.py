@@ -1,4 +1,4 @@
-"""Cells of callers as tables show them."""
+"""Entries of tables for caller cells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ORDER = {kind: index for index, kind in enumerate(CallerKind)}
 
 @dataclass(frozen=True, slots=True)
 class CallerEntry:
-    """A cell of callers in a table: `identity` and `mesh_name` are those of any of them."""
+    """A caller cell in a table. `identity` and `mesh_name` are those of one of its callers."""
 
     kind: CallerKind
     name: str
@@ -21,15 +21,15 @@ class CallerEntry:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether this is one identity, and not a group of them."""
+        """Return whether the entry is one identity, and not a group of them."""
         return self.kind in _EXACT
 
     @property
     def order(self) -> tuple[int, str]:
-        """Return the key by which tables sort callers."""
+        """Return the sort key of callers in tables."""
         return _ORDER[self.kind], self.name
 
 
 def entry_of(cell: CallerCell, callers: CallerCells) -> CallerEntry:
-    """Return how a table shows a cell."""
+    """Return the table entry of a cell."""
     return CallerEntry(cell.kind_in(callers.domain), cell.name_in(callers.domain), *callers.representative(cell))

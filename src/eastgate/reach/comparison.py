@@ -1,4 +1,4 @@
-"""The result of a comparison of two authorities: differences, doubts, and what they prove."""
+"""The result of a comparison of two authorities: differences, doubts, and conclusions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from eastgate.reach.pairing import Pair, Pairing
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VerdictDifference:
-    """Requests of some callers by some entrance that change their verdict: `when` holds for all of them.
+    """Requests of some callers at some entrance whose verdict changes. `when` holds for all of them.
 
-    `old` and `new` decide. `confirmation` is an example that both engines were asked about; without one these requests
-    only may change.
+    `old` and `new` are the endings that decide. `confirmation` is an example that both engines have decided. Without
+    it, the verdict of these requests may change.
     """
 
     pair: Pair
@@ -34,26 +34,26 @@ class VerdictDifference:
 
 
 class DoubtReason(enum.StrEnum):
-    """The reasons for which nothing is proven of all requests."""
+    """The reasons why a comparison proves nothing about all requests."""
 
-    TOO_MANY = "tooMany"  # more cases than are looked at
-    SHARED_SERVER = "sharedServer"  # several ways lead to one server, which may take a path for that of another
+    TOO_MANY = "tooMany"  # more cases than the comparison looks at
+    SHARED_SERVER = "sharedServer"  # several passages lead to one server, which may confuse their paths
     NOT_CONFIRMED = "notConfirmed"  # no concrete request was found in which the sides differ
-    SCHEME = "schemeChanged"  # an authorizer may answer otherwise
+    SCHEME = "schemeChanged"  # an authorizer may answer differently
     REJECTED = "rejectedPolicy"  # a policy that cannot be read
     UNREAD = "notRead"  # an object of a kind that is not read
     LEFT_OUT = "leftOut"  # a part of the manifests that cannot be read
     NETWORK = "networkChanged"  # connections other than TCP to pods
     DERIVED = "derivedOtherwise"  # proxies accept other tokens, or have other addresses
     LABELS = "labelsUnknown"  # a policy selects by labels that only a cluster adds
-    HOST = "hostChanged"  # a policy for a host may decide otherwise
-    NO_TARGET = "targetMissing"  # a policy that has changed is about nothing that is compared
-    TIME = "outOfTime"  # there was no time to compare the rest
+    HOST = "hostChanged"  # a policy for a host may decide differently
+    NO_TARGET = "targetMissing"  # a changed policy targets nothing that is compared
+    TIME = "outOfTime"  # the time limit was reached before the comparison
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonDoubt:
-    """Something that could not be found out: what it is about, and the requests that may change, where it has some."""
+    """A part without a proof: its subject, and the requests that may change, if any are known."""
 
     reason: DoubtReason
     subject: str
@@ -62,7 +62,7 @@ class ComparisonDoubt:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuthorityComparison:
-    """Two authorities compared."""
+    """The comparison of two authorities."""
 
     old: Authority
     new: Authority
@@ -73,10 +73,10 @@ class AuthorityComparison:
 
     @property
     def proven(self) -> bool:
-        """Return whether all is said that there is to say: every request that changes is in a difference."""
+        """Return whether the result is complete: every request whose verdict changes is in a difference."""
         return not self.doubts
 
     @property
     def equal(self) -> bool:
-        """Return whether it is proven that no request to what is on both sides changes its verdict."""
+        """Return whether it is proved that no request to a destination on both sides changes its verdict."""
         return self.proven and not self.differences

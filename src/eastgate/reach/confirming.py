@@ -1,4 +1,4 @@
-"""Witnesses of a difference put to both engines: only what `decide` says of a question counts as a change."""
+"""Confirmation of differences: a witness counts as a change only if `decide` gives different answers on both sides."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _PATH = "/any-other"
 _HOST = "any-other.example"
 _HEADER = "x-any-other"
 _ADDRESS = "203.0.113.7"
-_MOST_QUESTIONS = 120
+_MAX_QUESTIONS = 120
 _METHODS = ("GET", "POST", "PUT")
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A question that two engines answer differently, and their answers about one member of the destination.
+    """A question with different answers of two engines, and these answers for one member of the destination.
 
     `is_declared`: the workload declares the port, or a Service leads to it.
     """
@@ -44,10 +44,10 @@ class Confirmation:
 
 
 class Confirmer:
-    """Asks both engines about whole requests: what a question leaves out does not matter to its answers.
+    """Asks both engines about complete requests: the answers do not depend on attributes that a question leaves out.
 
-    `schemes` are authorizers that may answer otherwise on the two sides, by name; `issuers` those whose tokens they may
-    take.
+    `schemes` are the names of authorizers that may answer differently on the two sides. `issuers` are the issuers of
+    tokens that they may accept.
     """
 
     def __init__(self, old: Authority, new: Authority, schemes: Iterable[str], issuers: Iterable[str] = ()) -> None:
@@ -66,12 +66,12 @@ class Confirmer:
         *,
         now_allowed: bool,
     ) -> Confirmation | None:
-        """Return a question that is allowed now, or denied, and was not before, made of a witness; None: none."""
+        """Return a question, made from a witness, whose verdict is now allow (or deny) and was not before; or None."""
         member = self._member(pair, entrance)
         destination = Destination(pair.kind, (member,), ())
         asked: set[str] = set()
         questions = self._questions(destination, member, entrance, cell, request, spelling)
-        for question in islice(questions, _MOST_QUESTIONS):
+        for question in islice(questions, _MAX_QUESTIONS):
             key = repr(question.arguments)
             if key in asked:
                 continue
@@ -111,7 +111,7 @@ class Confirmer:
                 yield from self._variants(handed, concrete, spelling)
 
     def _declared_port(self, member: str, entrance: Entrance) -> int | None:
-        """Return a port of an entrance that the workload declares or a Service leads to; None where there is none."""
+        """Return a port of an entrance that the workload declares or a Service leads to, or None."""
         world = self._new.world
         workload = world.workloads.get(member)
         if workload is None or entrance.service is not None:
@@ -139,19 +139,19 @@ class Confirmer:
 
 
 def _verdict(decision: Decision, member: str) -> bool:
-    """Return what a decision says of one of the places that its question leads to."""
+    """Return the verdict of a decision for one of the places that its question leads to."""
     return dict(decision.ways).get(member, decision.allowed)
 
 
 def _with_known_method(question: Question, request: Request) -> Iterator[Question]:
-    """Yield the question with methods that people know, where it may be any other than those that rules name."""
+    """Yield the question with common methods, if its method is only known to differ from those in rules."""
     if request.values.get(METHOD) == OTHER:
         is_message = question.mcp_method is not None or question.tool is not None
         yield from (replace(question, method=method) for method in (("POST",) if is_message else _METHODS))
 
 
 def _completed(question: Question, request: Request) -> Iterator[Question]:
-    """Yield the question with what it leaves out: such a request as anybody sends."""
+    """Yield the question with values for the parts that it leaves out, as in usual requests."""
     is_message = question.mcp_method is not None or question.tool is not None
     values = request.values
     if METHOD in values and values[METHOD] is None:
@@ -174,7 +174,7 @@ def _completed(question: Question, request: Request) -> Iterator[Question]:
 
 
 def _spelled(question: Question, spelling: Spelling) -> Iterator[Question]:
-    """Yield the question with a path or a host that is spelled so."""
+    """Yield the question with such a spelling of its path or host."""
     path = (question.path or "/").partition("?")[0].rstrip("/")
     match spelling:
         case Spelling.PLAIN:

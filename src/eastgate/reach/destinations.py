@@ -1,8 +1,8 @@
-"""Destinations: workloads that decide alike, gateways, backends; and the entrances by which requests come to them.
+"""Destinations: workloads that decide alike, gateways and backends, with the entrances of requests.
 
-An entrance is a place where requests arrive of which something is known: the port, the Service that they are addressed
-to. From there the FIRST passage whose condition a request meets leads on: a workload has one for all requests, a
-gateway one for each match of its routes. ALL points at the end of a passage must allow.
+Some attributes are known of all requests at an entrance: the port, and the Service that the client addresses. The FIRST
+passage whose condition a request meets leads on. A workload has one passage for all requests, a gateway has one for
+each match of its routes. ALL points at the end of a passage must allow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eastgate.reach.requests import EVERY_PORT
 
 
 class DestinationKind(enum.StrEnum):
-    """The kinds of destinations, by the words of questions."""
+    """The kinds of destinations, as questions write them."""
 
     POD = "pod"
     SERVICE = "service"
@@ -31,10 +31,10 @@ class DestinationKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Passage:
-    """A way on from an entrance, for requests that meet a condition; ALL points must allow.
+    """A path from an entrance, for requests that meet a condition. ALL points must allow.
 
-    `leads_to` says where, as questions name it, if that is a destination of its own. `servers` are those behind it: two
-    passages may lead to one.
+    `leads_to` is the destination, as questions name it, if it is also a destination itself. `servers` are the servers
+    after it. Two passages may lead to one server.
     """
 
     when: Predicate
@@ -45,10 +45,10 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entrance:
-    """A place where requests arrive: ports that nothing tells apart, and the Service that requests are addressed to.
+    """A place where requests arrive: ports that no rule distinguishes, and the Service that requests are addressed to.
 
-    `others`: also every port that nothing names, of these `ranges`. `service` None: they are addressed to the workload
-    itself. The FIRST passage that a request meets leads on, and there is always one. `hides_http`: no point sees HTTP.
+    `others`: also every unnamed port of these `ranges`. If `service` is None, requests are addressed to the workload
+    itself. The FIRST passage that a request meets leads on, and one always does. `hides_http`: no point sees HTTP.
     """
 
     ports: tuple[int, ...]
@@ -61,12 +61,12 @@ class Entrance:
     ranges: tuple[Between, ...] = (EVERY_PORT,)
 
     def takes(self, port: int) -> bool:
-        """Return whether requests to a port may come in here, if no other entrance names it."""
+        """Return whether requests to a port may arrive here, if no other entrance names the port."""
         return port in self.ports or (self.others and any(stretch.contains(port) for stretch in self.ranges))
 
     @property
     def layers(self) -> Iterator[Layer]:
-        """Yield every layer behind the entrance, as often as passages lead to it."""
+        """Yield every layer after the entrance, once for each passage that leads to it."""
         return (layer for passage in self.passages for point in passage.points for layer in point.layers)
 
 

@@ -1,8 +1,8 @@
-"""Differences between two authorities: every request that changes its verdict, or the proof that none does.
+"""Differences between two authorities: every request whose verdict changes, or the proof that there is none.
 
-What is on both sides is paired (`pairing`), the callers fall into cells that neither side tells apart, and for each of
-them the two decision lists are compared (`opposition`). Each difference is put to both engines (`confirming`). What
-could not be found out, or not be confirmed, is a doubt: with one, nothing is said of all requests.
+Destinations on both sides form pairs (`pairing`), and callers form cells that neither side distinguishes. For each cell
+the two decision lists are compared (`opposition`). Both engines then decide an example of each difference
+(`confirming`). Each part without a result or a confirmation is a doubt: then nothing is proved of all requests.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from eastgate.reach.opposition import Opposition, oppositions
 from eastgate.reach.pairing import Pair, Pairing, go_on, pair_destinations, pair_workloads
 from eastgate.reach.reachability import Reachability
 
-_BEFORE = " (before)"  # marks the answer of an authorizer that has changed, as the old side has it
+_BEFORE = " (before)"  # marks the answer of a changed authorizer on the old side
 
 
 def compare(
@@ -48,10 +48,10 @@ def compare(
     spellings: bool = True,
     handshakes: bool = True,
 ) -> AuthorityComparison:
-    """Compare two authorities that have the same settings, or at least name callers alike.
+    """Compare two authorities with the same settings, or at least with the same names of callers.
 
-    `among`: of workloads only these. `spellings` False: paths and hosts that proxies may refuse whatever the policies
-    are do not count. `handshakes` False: where a listener speaks no TLS, no request has the name of a handshake.
+    `among`: compare only these of the workloads. `spellings` False: ignore paths and hosts that proxies may refuse
+    under any policy. `handshakes` False: at listeners without TLS, no request has a server name.
     """
     return compare_pairs(pair_authorities(old, new, among), spellings=spellings, handshakes=handshakes)
 
@@ -66,11 +66,11 @@ def pair_authorities(
     is_late: Callable[[], bool] = go_on,
     skips_network: bool = False,
 ) -> AuthorityComparison:
-    """Return what is to be compared of two authorities, of which no request is compared yet.
+    """Return the pairs of two authorities to compare. No request is compared yet.
 
-    `known` and `namespaces`: identities, and accounts of namespaces, that shall have cells of their own. `is_late` is
-    asked again and again whether to stop. `skips_network`: what the network does is looked at only in examples, where
-    it is the same on both sides; what it hides may be a doubt.
+    `known` and `namespaces`: identities, and namespaces of accounts, with their own cells. `is_late` is called many
+    times and tells whether to stop. `skips_network`: if network policies are the same on both sides, they are only
+    considered in examples, and differences that they hide may be doubts.
     """
     with no_collection():
         pairing = pair_destinations(old, new, among, is_late, skips_network=skips_network)
@@ -87,9 +87,9 @@ def pair_some_workloads(
     namespaces: Iterable[str] = (),
     is_late: Callable[[], bool] = go_on,
 ) -> AuthorityComparison:
-    """Return what is to be compared of some workloads, and of nothing else.
+    """Return the pairs of some workloads, and of nothing else.
 
-    `same_network`: what the network does is known to be the same on both sides; it is looked at only in examples then.
+    `same_network`: network policies are the same on both sides, so that only examples consider them.
     """
     with no_collection():
         pairing = pair_workloads(old, new, keys, same_network=same_network, is_late=is_late)
@@ -104,19 +104,19 @@ def compare_pairs(
     is_late: Callable[[], bool] = go_on,
     beside: bool = True,
 ) -> AuthorityComparison:
-    """Compare the requests to all that is paired. What was not compared when `is_late` says so is a doubt.
+    """Compare the requests to all pairs. If `is_late` returns True, the rest is a doubt.
 
-    `beside` False: what no comparison of policies can tell does not count.
+    `beside` False: leave out doubts that no comparison of policies can resolve.
     """
     old, new, pairing = paired.old, paired.new, paired.pairing
     with no_collection():
         comparing = _Comparing(old, new, pairing, paired.callers, is_late, spellings=spellings, handshakes=handshakes)
-        return _compare(comparing, old, new, _beside(old, new, pairing) if beside else ())
+        return _compare(comparing, old, new, _other_doubts(old, new, pairing) if beside else ())
 
 
 def has_shared_server_or_tokens(pair: Pair) -> bool:
-    """Return whether requests to a pair may be decided otherwise for a reason that is no rule of a policy."""
-    return any(any(map(_shares_server, each)) or _is_derived_otherwise(*each) for each in pair.entrances)
+    """Return whether the verdict on requests to a pair may differ for a reason other than a rule of a policy."""
+    return any(any(map(_shares_server, each)) or _do_derivations_differ(*each) for each in pair.entrances)
 
 
 def _callers(
@@ -127,20 +127,20 @@ def _callers(
 
 
 def _compare(
-    comparing: _Comparing, old: Authority, new: Authority, beside: Iterable[ComparisonDoubt] = ()
+    comparing: _Comparing, old: Authority, new: Authority, more_doubts: Iterable[ComparisonDoubt] = ()
 ) -> AuthorityComparison:
     pairing = comparing.pairing
     differences = tuple(chain.from_iterable(map(comparing.differences, pairing.pairs)))
     confirmed = tuple(difference for difference in differences if difference.confirmation is not None)
     unconfirmed = [difference for difference in differences if difference.confirmation is None]
-    doubts = [*comparing.doubts, *map(comparing.doubt, unconfirmed), *beside]
+    doubts = [*comparing.doubts, *map(comparing.doubt, unconfirmed), *more_doubts]
     if pairing.is_late or comparing.was_late:
         doubts.append(ComparisonDoubt(DoubtReason.TIME, ""))
     return AuthorityComparison(old, new, pairing, comparing.callers, confirmed, tuple(doubts))
 
 
-def _beside(old: Authority, new: Authority, pairing: Pairing) -> Iterator[ComparisonDoubt]:
-    """Yield what no comparison of read policies can tell."""
+def _other_doubts(old: Authority, new: Authority, pairing: Pairing) -> Iterator[ComparisonDoubt]:
+    """Yield the doubts that no comparison of readable policies can resolve."""
     rejected = dict.fromkeys(str(policy.ref) for authority in (old, new) for policy in authority.rejected)
     yield from (ComparisonDoubt(DoubtReason.REJECTED, name) for name in rejected)
     yield from (ComparisonDoubt(DoubtReason.LABELS, key) for key in pairing.uncertain)
@@ -183,7 +183,7 @@ class _Comparing:
         self._confirmer = Confirmer(old, new, self._schemes | renamed, _issuers(changed))
 
     def doubt(self, difference: VerdictDifference) -> ComparisonDoubt:
-        """Return why a difference is none that can be relied on."""
+        """Return the doubt for a difference without confirmation."""
         for attribute in difference.request.values:
             name = attribute.key.removesuffix(_BEFORE)
             if is_answer(attribute) and name in self._schemes:
@@ -191,12 +191,12 @@ class _Comparing:
         return ComparisonDoubt(DoubtReason.NOT_CONFIRMED, _name(difference.pair), difference)
 
     def differences(self, pair: Pair) -> Iterator[VerdictDifference]:
-        """Yield the differences of a pair, and note the doubts."""
+        """Yield the differences of a pair, and record the doubts."""
         for was, now in pair.entrances:
             if self._spells and any(map(_shares_server, (was, now))):
-                self._note(DoubtReason.SHARED_SERVER, pair)
-            if _is_derived_otherwise(was, now):
-                self._note(DoubtReason.DERIVED, pair)
+                self._record_doubt(DoubtReason.SHARED_SERVER, pair)
+            if _do_derivations_differ(was, now):
+                self._record_doubt(DoubtReason.DERIVED, pair)
             for callers, spelling, old, new in self._lists(pair, was, now):
                 self.was_late = self.was_late or self._is_late()
                 if self.was_late:
@@ -229,9 +229,9 @@ class _Comparing:
         try:
             yield from oppositions(old, new, limits)
         except GaveUp:
-            self._note(DoubtReason.TOO_MANY, pair)
+            self._record_doubt(DoubtReason.TOO_MANY, pair)
 
-    def _note(self, reason: DoubtReason, pair: Pair) -> None:
+    def _record_doubt(self, reason: DoubtReason, pair: Pair) -> None:
         name = _name(pair)
         if not any(doubt.reason is reason and doubt.subject == name for doubt in self.doubts):
             self.doubts.append(ComparisonDoubt(reason, name))
@@ -239,7 +239,7 @@ class _Comparing:
     def _lists(
         self, pair: Pair, was: Entrance, now: Entrance
     ) -> Iterator[tuple[CallerSet, Spelling, Sequence[Branch], Sequence[Branch]]]:
-        """Yield the two decision lists of all callers, for every spelling that may matter."""
+        """Yield the two decision lists of all callers, for every relevant spelling."""
         for before in self._old.answers(was):
             for after in self._new.answers(now):
                 callers = before.callers & after.callers
@@ -249,7 +249,7 @@ class _Comparing:
                 if self.was_late:
                     return
                 if before.too_many or after.too_many:
-                    self._note(DoubtReason.TOO_MANY, pair)
+                    self._record_doubt(DoubtReason.TOO_MANY, pair)
                 else:
                     yield callers, Spelling.PLAIN, self._renamed(before.branches), after.branches
         layers = (*was.layers, *now.layers)
@@ -265,19 +265,19 @@ class _Comparing:
                     old = self._old.branches(was, cell, spelling=spelling)
                     new = self._new.branches(now, cell, spelling=spelling)
                 except TooManyEntries:
-                    self._note(DoubtReason.TOO_MANY, pair)
+                    self._record_doubt(DoubtReason.TOO_MANY, pair)
                 else:
                     yield alike, spelling, self._renamed(old), new
 
     def _spellings_of(self, layers: Sequence[Layer]) -> tuple[Spelling, ...]:
-        key = tuple(map(id, layers))  # entrances of one workload mostly have the same
+        key = tuple(map(id, layers))  # most entrances of one workload have the same layers
         spellings = self._known_spellings.get(key)
         if spellings is None:
             spellings = self._known_spellings[key] = tuple(_spellings(layers))
         return spellings
 
     def _renamed(self, branches: Sequence[Branch]) -> Sequence[Branch]:
-        """Return a list of the old side in which the answers of changed authorizers are answers of their own."""
+        """Return a list of the old side in which changed authorizers have answers under other names."""
         if not self._schemes:
             return branches
         return [Entry(rewrite(branch.when, self._as_before), branch.end) for branch in branches]
@@ -296,12 +296,12 @@ def _is_same(old: Sequence[Branch], new: Sequence[Branch]) -> bool:
     )
 
 
-def _is_derived_otherwise(was: Entrance, now: Entrance) -> bool:
+def _do_derivations_differ(was: Entrance, now: Entrance) -> bool:
     return not are_alike(_dependencies(was), _dependencies(now))
 
 
 def _dependencies(entrance: Entrance) -> list[object]:
-    """Return what attributes that are worked out of requests depend on: they have the same names on both sides."""
+    """Return the inputs of derived attributes. Derived attributes have the same names on both sides."""
     layers = (layer.derivations for layer in entrance.layers)
     return [each.depends_on for derivations in layers for each in derivations if each.depends_on is not None]
 
@@ -314,7 +314,7 @@ def _name(pair: Pair) -> str:
 
 
 def _shares_server(entrance: Entrance) -> bool:
-    """Tell whether passages that decide otherwise lead to one server, so that an encoded slash may take any of them."""
+    """Return whether different passages lead to one server, so that an encoded slash may take any of them."""
     layers: dict[tuple[str, ...], tuple[int, ...]] = {}
     for passage in entrance.passages:
         mine = tuple(id(layer) for point in passage.points for layer in point.layers)
@@ -324,7 +324,7 @@ def _shares_server(entrance: Entrance) -> bool:
 
 
 def _spellings(layers: Sequence[Layer]) -> Iterator[Spelling]:
-    """Yield the spellings of requests that some layer treats in a way of its own."""
+    """Yield the spellings of requests that a layer treats specially."""
     atoms = [atom for layer in layers for atom in layer.atoms(observed=False)]
     if any(map(is_about_path, atoms)):
         yield Spelling.ENCODED_SLASH
@@ -335,7 +335,7 @@ def _spellings(layers: Sequence[Layer]) -> Iterator[Spelling]:
 
 
 def _impossible(spelling: Spelling, entrances: tuple[Entrance, Entrance]) -> Iterator[Predicate]:
-    """Yield what no request that is spelled so meets."""
+    """Yield predicates that no request with this spelling meets."""
     if spelling is Spelling.PLAIN:
         return
     asked = (atom for entrance in entrances for layer in entrance.layers for atom in layer.atoms(observed=False))
@@ -362,12 +362,12 @@ def _impossible(spelling: Spelling, entrances: tuple[Entrance, Entrance]) -> Ite
 
 
 def _schemes(old: Authority, new: Authority, pairing: Pairing) -> tuple[frozenset[str], list[object]]:
-    """Return the authorizers that may answer otherwise on the two sides: their names, and what they are.
+    """Return the authorizers that may answer differently on the two sides: their names, and their configurations.
 
-    A service elsewhere answers as it likes, and on both sides alike, as long as it is asked alike.
+    An external authorizer counts as the same on both sides if requests to it have the same form.
     """
     entrances = [each for pair in pairing.pairs for each in pair.entrances]
-    before, after = _asked(was for was, _ in entrances), _asked(now for _, now in entrances)
+    before, after = _configurations(was for was, _ in entrances), _configurations(now for _, now in entrances)
     same_secrets = old.world.secrets == new.world.secrets
     changed = []
     for name in dict.fromkeys([*before, *after]):
@@ -380,12 +380,12 @@ def _schemes(old: Authority, new: Authority, pairing: Pairing) -> tuple[frozense
     return frozenset(changed), [asked for side in (before, after) for name in changed for asked in side.get(name, ())]
 
 
-_Asked = tuple[Authorizer | None, ExternalAuthorizer | None]
+_Configuration = tuple[Authorizer | None, ExternalAuthorizer | None]
 
 
-def _asked(entrances: Iterable[Entrance]) -> dict[str, list[_Asked]]:
-    """Return how each authorizer is asked, by its name."""
-    asked: dict[str, list[_Asked]] = {}
+def _configurations(entrances: Iterable[Entrance]) -> dict[str, list[_Configuration]]:
+    """Return the configurations of each authorizer, by its name."""
+    asked: dict[str, list[_Configuration]] = {}
     for ask in (ask for entrance in entrances for layer in entrance.layers for ask in layer.asks):
         name = ask.authorizer
         way = ask.evaluator, name.external if isinstance(name, AuthorizerName) else None

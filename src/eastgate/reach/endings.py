@@ -1,4 +1,4 @@
-"""Decision lists as people read them: "allow if this, by that rule; otherwise deny", as short as possible."""
+"""Decision lists for output: "allow if this, by that rule; otherwise deny", as short as possible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import PORT
 from eastgate.ir.paths import is_sensitive
-from eastgate.ir.symbolic.cells import MOST_COMPARED, in_sequence, list_tree
+from eastgate.ir.symbolic.cells import MAX_COMPARED_ENTRIES, in_sequence, list_tree
 from eastgate.ir.symbolic.judging import is_about_path
 from eastgate.ir.symbolic.partial import ArmIndex, Facts, Partial, residual
 from eastgate.ir.symbolic.simplify import both, either
@@ -33,7 +33,7 @@ from eastgate.ir.symbolic.trees import Entry
 
 @dataclass(frozen=True, slots=True)
 class EnforcementPoint:
-    """A point of enforcement, or several that decide alike, and what is known of all requests that arrive there."""
+    """An enforcement point, or several that decide alike, with the known facts about all requests that arrive there."""
 
     names: tuple[str, ...]
     layers: tuple[Layer, ...]
@@ -52,12 +52,12 @@ class Ending:
 
     @property
     def is_unopposed(self) -> bool:
-        """Return whether nothing was in the way."""
+        """Return whether the verdict is allow because no rule matched."""
         return self.allowed and self.origin is None
 
     @property
     def is_default(self) -> bool:
-        """Return whether it is refused, and by no rule."""
+        """Return whether the verdict is deny because no rule matched."""
         return not self.allowed and self.origin is None
 
 
@@ -66,16 +66,16 @@ Branch: TypeAlias = Entry[Ending]
 
 
 class Spelling(enum.Enum):
-    """How the path and the host of a request are spelled: some spellings are refused where rules look at them."""
+    """The spelling of the path and host of a request. Some spellings are refused if rules read the path or host."""
 
     PLAIN = enum.auto()
-    ENCODED_SLASH = enum.auto()  # servers disagree about the path
-    RESPELLED = enum.auto()  # encoded characters that patterns may read otherwise
-    BAD_HOST = enum.auto()  # the host is none
+    ENCODED_SLASH = enum.auto()  # servers interpret the path differently
+    RESPELLED = enum.auto()  # encoded characters may change the result of regular expressions
+    BAD_HOST = enum.auto()  # the host is invalid
 
 
 def list_layer(layer: Layer, facts: Facts, index: ArmIndex, spelling: Spelling = Spelling.PLAIN) -> list[Branch]:
-    """Return what a layer decides of requests of which this is known. Raises TooManyEntries."""
+    """Return the decision list of a layer for requests with these facts. Raises TooManyEntries."""
     partial = Partial(layer, lambda predicate: residual(predicate, facts), _ending, index, facts.caller)
     match spelling:
         case Spelling.PLAIN:
@@ -102,7 +102,7 @@ def _reads_http(layer: Layer, facts: Facts) -> bool:
 def list_points(
     points: Sequence[EnforcementPoint], facts: Facts, index: ArmIndex, spelling: Spelling = Spelling.PLAIN
 ) -> tuple[list[list[Branch]], list[Branch]]:
-    """Return what each of some points decides, and all of them together: ALL must allow. Raises TooManyEntries."""
+    """Return the decision list of each point, and of all together: ALL must allow. Raises TooManyEntries."""
     lists = [
         in_sequence([list_layer(layer, facts.and_(point.facts), index, spelling) for layer in point.layers], OPEN)
         for point in points
@@ -121,8 +121,8 @@ def ending_of(outcome: Outcome) -> Ending:
 
 
 def fold(branches: Sequence[Branch]) -> tuple[Branch, ...]:
-    """Shorten the list: merge branches that read alike, and leave out refusals that change nothing."""
-    if len(branches) > MOST_COMPARED:
+    """Return a shorter list: branches with equal output are merged, and refusals without effect are left out."""
+    if len(branches) > MAX_COMPARED_ENTRIES:
         return tuple(branches)
     kept = _without_shadowed(_without_idle_refusals(list(branches)))
     merged: list[Branch] = []
@@ -140,14 +140,14 @@ def _reads_alike(first: Ending, second: Ending) -> bool:
 
 
 def _merge(first: Ending, second: Ending) -> Ending:
-    """Return the second, without what only one of two refusals says."""
+    """Return the second ending, without the parts in which two refusals differ."""
     if first == second:
         return second
     return replace(second, stage=None, status=second.status if first.status == second.status else None)
 
 
 def _without_idle_refusals(branches: list[Branch]) -> list[Branch]:
-    """Leave out refusals that no rule brings about and that nothing behind them would let in."""
+    """Remove refusals without a rule whose requests no later branch allows."""
     index = 0
     while index < len(branches) - 1:
         if branches[index].end.is_default and _is_idle(branches, index):
@@ -160,7 +160,7 @@ def _without_idle_refusals(branches: list[Branch]) -> list[Branch]:
 
 
 def _is_idle(branches: list[Branch], index: int) -> bool:
-    """Return whether all that a refusal keeps from later ones is decided before it, or refused by default there too."""
+    """Return whether a refusal has no effect: its overlap with later branches is decided earlier, or refused anyway."""
     before = [frozenset(conjuncts(branch.when)) for branch in branches[:index]]
     for later in branches[index + 1 :]:
         if later.end.is_default:
@@ -172,7 +172,7 @@ def _is_idle(branches: list[Branch], index: int) -> bool:
 
 
 def _without_shadowed(branches: list[Branch]) -> list[Branch]:
-    """Leave out branches for which a later one does the same, and none between them does anything else."""
+    """Remove a branch if a later one has the same ending, and no branch between them has another ending."""
     index = 0
     while index < len(branches):
         branch = branches[index]

@@ -1,4 +1,4 @@
-"""Gateways with their routes, and routes whose Gateway nobody declared, as destinations."""
+"""Gateways with their routes, and routes of undeclared Gateways, as destinations."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def gateways(authority: Authority) -> list[Destination]:
 
 
 def routes(authority: Authority) -> list[Destination]:
-    """Return the routes whose Gateway nobody declared: it is taken for one that lets everything in.
+    """Return the routes of undeclared Gateways. Such a Gateway is treated as one that allows everything.
 
-    Of several routes of one name, questions mean the first kind of `ASKED_ROUTES`.
+    If several routes have one name, questions mean the first kind in `ASKED_ROUTES`.
     """
     found = []
     for key, route in _asked_routes(authority.world).items():
@@ -48,16 +48,16 @@ def routes(authority: Authority) -> list[Destination]:
 
 
 def _asked_routes(world: World) -> dict[str, Route]:
-    """Return the routes that questions mean, by the names that questions have for them."""
+    """Return the routes that questions mean, by their names in questions."""
     asked = (route for route in world.routes.values() if route.kind in ASKED_ROUTES)
     last_first = sorted(asked, key=lambda route: ASKED_ROUTES.index(route.kind), reverse=True)
     return {f"{route.namespace}/{route.name}": route for route in last_first}
 
 
 def _route_entrances(authority: Authority, route: Route) -> Iterator[Entrance]:
-    """Yield the ports of a route's undeclared gateways; who asks about the route must get through ALL of them."""
+    """Yield the ports of a route's undeclared Gateways. A question about the route must pass ALL of them."""
     if not asks_for_gateway(route):
-        yield _alone(authority, route)
+        yield _entrance_without_gateway(authority, route)
         return
     by_port: dict[tuple[tuple[int, ...], bool | None, bool], list[Entrance]] = {}
     for gateway in undeclared_gateways(route, authority.world):
@@ -65,11 +65,11 @@ def _route_entrances(authority: Authority, route: Route) -> Iterator[Entrance]:
             by_port.setdefault((entrance.ports, entrance.tls, entrance.hides_http), []).append(entrance)
     for entrances in by_port.values():
         first = entrances[0]
-        yield first if len(entrances) == 1 else replace(first, passages=tuple(_through_all(entrances)))
+        yield first if len(entrances) == 1 else replace(first, passages=tuple(_passages_through_all(entrances)))
 
 
-def _alone(authority: Authority, route: Route) -> Entrance:
-    """Return the entrance of a route that asks for no gateway: what its hostnames mean comes to the route itself."""
+def _entrance_without_gateway(authority: Authority, route: Route) -> Entrance:
+    """Return the entrance of a route without a Gateway: requests to its hostnames reach the route itself."""
     is_stream = route.kind == "TLSRoute"
     by, port = (SNI, 443) if is_stream else (HOST, 80)
     named = any_of(named_by(comparable(hostname), by) for hostname in route.hostnames) if route.hostnames else ALWAYS
@@ -84,8 +84,8 @@ def _alone(authority: Authority, route: Route) -> Entrance:
     return Entrance((port,), False, Facts({PORT: port}), passages, tls=tls, hides_http=is_stream)
 
 
-def _through_all(entrances: Sequence[Entrance]) -> Iterator[Passage]:
-    """Yield the passages of requests that come in by each of some entrances: of each, the FIRST that they meet."""
+def _passages_through_all(entrances: Sequence[Entrance]) -> Iterator[Passage]:
+    """Yield the passages of requests that pass all of some entrances, by the FIRST passage of each."""
     for passages in product(*(entrance.passages for entrance in entrances)):
         when = both(passage.when for passage in passages)
         if when != NEVER:
@@ -96,7 +96,7 @@ def _through_all(entrances: Sequence[Entrance]) -> Iterator[Passage]:
 
 
 def _gateway_entrances(authority: Authority, gateway: Gateway, only: Route | None) -> Iterator[Entrance]:
-    """Yield the ports of a gateway; `only`: requests that take another route lead nowhere."""
+    """Yield the ports of a Gateway. `only`: requests that take another route have no destination."""
     table = RoutingTable.of(authority.world, gateway)
     for group in table.groups:
         facts = Facts({PORT: group.port})
@@ -116,7 +116,7 @@ def _passages(
     hosts: Sequence[VirtualHost],
     only: Route | None,
 ) -> Iterator[Passage]:
-    """Yield the passages of virtual hosts, the most specific first; what fits no route of its host leads nowhere."""
+    """Yield the passages of virtual hosts, the most specific first. Requests without a route have no destination."""
     nowhere = _points(authority, gateway, None, None)
     for host in hosts:
         by = SNI if not is_http(host.listener) else HOST
@@ -147,7 +147,7 @@ def _leads_to(point: Point | None, words: str) -> str:
 def _points(
     authority: Authority, gateway: Gateway, routed: Routed | None, end: Point | None, backend: str | None = None
 ) -> tuple[EnforcementPoint, ...]:
-    """Return what decides on the way from a gateway by a rule to its end, as one point; no rule: it ends there."""
+    """Return the policies on the path from a Gateway by a rule to its end, as one point. No rule: there is no path."""
     way: list[Point] = [GatewayNamed(gateway.namespace, gateway.name)]
     if routed is None:
         way.append(DeadEnd(Unroutable.NO_ROUTE))
@@ -158,13 +158,13 @@ def _points(
 
 
 def _point_of_all(authority: Authority, way: Sequence[Point], backend: str | None) -> EnforcementPoint:
-    """Return what decides on a way as one point."""
+    """Return all policies on a path as one point."""
     layers = tuple(layer for point in way for layer in programs_of(authority).program(point).layers)
     return EnforcementPoint((str(way[-1]),), layers, Facts({BACKEND: backend}))
 
 
 def _handshake(group: ListenerGroup, host: VirtualHost) -> Predicate:
-    """Match requests whose TLS handshake chose the listener by which their host comes in."""
+    """Match requests whose TLS handshake chose the listener of their host."""
     if not group.tls:
         return ALWAYS
     mine = comparable(host.listener.hostname)

@@ -1,4 +1,4 @@
-"""Hosts that have policies, on two sides: which of them may be decided otherwise."""
+"""Hosts with policies on two sides, and those with different decisions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from eastgate.reach.alike import are_alike
 
 
 def differing_hosts(old: Authority, new: Authority) -> Iterator[str]:
-    """Yield the hosts of policies of either side that may be decided otherwise now, as questions name them.
+    """Yield the hosts of policies of either side whose decisions may differ, as questions name them.
 
-    A host that no policy of either side is for is not found on both.
+    Hosts without policies on both sides are not included.
     """
     same_secrets = old.world.secrets == new.world.secrets
     for name in sorted({*host_names(old), *host_names(new)}):
         before, after = (_layers(side, name.removeprefix(Host.prefix)) for side in (old, new))
-        if not are_alike(before, after) or not (same_secrets or _ask_nobody(before)):
+        if not are_alike(before, after) or not (same_secrets or _ask_no_authorizer(before)):
             yield name
 
 
@@ -34,5 +34,5 @@ def _layers(authority: Authority, host: str) -> tuple[Layer, ...]:
     return programs_of(authority).program(point).layers
 
 
-def _ask_nobody(layers: tuple[Layer, ...]) -> bool:
+def _ask_no_authorizer(layers: tuple[Layer, ...]) -> bool:
     return not any(ask.evaluator is not None for layer in layers for ask in layer.asks)

@@ -1,7 +1,7 @@
-"""Who reaches which class of workloads at which port, as sets of callers: pods times accounts times ports, in one go.
+"""The callers that reach each class of workloads at each port, as sets: pods times accounts times ports, at once.
 
-Only sets are computed here, without the rules that decide: `Reachability.answers` has these. What a rule asks of
-callers and of ports is taken apart once, so that a class costs as much as it has rules, and a port a few operations.
+This module computes only sets, without the rules that decide: `Reachability.answers` has these. The conditions of a
+rule on callers and ports are split once. So a class costs as much as it has rules, and a port costs a few operations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from eastgate.reach.workloads import classes
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """Workloads that decide alike, and for each port those who may reach them: surely, and depending on the request."""
+    """Workloads that decide alike, and for each port the callers that certainly or possibly reach them."""
 
     workloads: tuple[str, ...]
     at: tuple[Holding, ...]
@@ -38,7 +38,7 @@ class Matrix:
 
 
 def reach_matrix(authority: Authority, ports: Sequence[int]) -> Matrix:
-    """Return who reaches each class of workloads at these ports, by requests that are addressed to the pods."""
+    """Return the callers that reach each class of workloads at these ports, by requests addressed to the pods."""
     alike = classes(authority)
     callers = number_callers((authority,), (layer for layers, _ in alike for layer in layers))
     sets = _Sets(callers, ports)
@@ -49,13 +49,13 @@ def reach_matrix(authority: Authority, ports: Sequence[int]) -> Matrix:
 
 
 class _Asked(NamedTuple):
-    """A predicate taken apart: ALL of what it asks of callers, and ANY of these ports; None: any port at all."""
+    """A split predicate: ALL of its conditions on callers, and ANY of these ports; None: any port."""
 
     callers: Holding
-    ports: tuple[int, ...] | None  # by their numbers
+    ports: tuple[int, ...] | None  # the indices of ports
 
 
-_NOBODY = Holding(0, 0)
+_NO_CALLERS = Holding(0, 0)
 
 
 def _join(one: Holding, other: Holding) -> Holding:
@@ -80,7 +80,7 @@ def _without(one: Holding, other: Holding) -> Holding:
 
 
 class _Sets:
-    """What layers say of callers, at each of some ports."""
+    """Evaluates layers for all callers at each of some ports."""
 
     def __init__(self, callers: CallerSets, ports: Sequence[int]) -> None:
         self._callers = callers
@@ -88,10 +88,10 @@ class _Sets:
         self._numbers = {port: number for number, port in enumerate(ports)}
         self._everywhere = tuple(range(len(ports)))
         self._index = ArmIndex(callers.callers)
-        self._asked: dict[int, tuple[Predicate, _Asked | None]] = {}  # the predicate is kept, and so its id
+        self._asked: dict[int, tuple[Predicate, _Asked | None]] = {}  # keeps the predicate, so that its id stays valid
 
     def allowed(self, layers: Sequence[Layer]) -> tuple[Holding, ...]:
-        """Return who is allowed at each port; ALL layers must allow."""
+        """Return the allowed callers at each port. ALL layers must allow."""
         everybody = self._callers.everybody
         if not layers:
             return (Holding(everybody, everybody),) * len(self._everywhere)
@@ -107,7 +107,7 @@ class _Sets:
         return [self._select(layer, number) for number in self._everywhere]
 
     def _select(self, layer: Layer, number: int) -> Holding:
-        """Return who is allowed at one port, by the chain that the selector chooses for each caller."""
+        """Return the allowed callers at one port, by the chain that the selector chooses for each caller."""
         sure = possible = 0
         left = Holding(self._callers.everybody, self._callers.everybody)
         for case in layer.cases:
@@ -123,12 +123,12 @@ class _Sets:
         return Holding(sure | left.sure & allowed.sure, possible | left.possible & allowed.possible)
 
     def _by_chain(self, chain: Chain, numbers: tuple[int, ...]) -> list[Holding]:
-        return self._surely(chain, numbers) or self._carefully(chain, numbers)
+        return self._by_exact_sets(chain, numbers) or self._by_stages(chain, numbers)
 
-    def _surely(self, chain: Chain, numbers: tuple[int, ...]) -> list[Holding] | None:
-        """Return who gets through a chain whose rules ask of callers and ports alone; None where some ask for more.
+    def _by_exact_sets(self, chain: Chain, numbers: tuple[int, ...]) -> list[Holding] | None:
+        """Return the callers that pass a chain whose rules read only callers and ports, or None for another chain.
 
-        Most ports are alike: `common` is for all of which no rule so far has said anything of its own.
+        Most ports are alike: `common` is the result for all ports that no rule so far has named.
         """
         common = self._callers.everybody
         special: dict[int, CallerSet] = {}
@@ -140,7 +140,7 @@ class _Sets:
             anywhere = 0
             at: dict[int, CallerSet] = {}
             for rule in stage.rules:
-                asked = self._take_apart(rule.when)
+                asked = self._split_cached(rule.when)
                 if asked is None or asked.callers.sure is not asked.callers.possible:
                     return None
                 if asked.ports is None:
@@ -156,10 +156,10 @@ class _Sets:
         shared = Holding(common, common)
         return [Holding(special[number], special[number]) if number in special else shared for number in numbers]
 
-    def _carefully(self, chain: Chain, numbers: tuple[int, ...]) -> list[Holding]:
-        """Return who gets through a chain, surely and perhaps."""
+    def _by_stages(self, chain: Chain, numbers: tuple[int, ...]) -> list[Holding]:
+        """Return the callers that pass a chain, certainly and possibly."""
         everybody = self._callers.everybody
-        accepted = [_NOBODY] * len(numbers)
+        accepted = [_NO_CALLERS] * len(numbers)
         going = [Holding(everybody, everybody)] * len(numbers)
         for stage in self._index.stages(chain):
             if stage.ranked:
@@ -173,25 +173,27 @@ class _Sets:
         return [_join(before, here) for before, here in zip(accepted, going, strict=True)]
 
     def _meet_any(self, stage: OrderedStage, numbers: tuple[int, ...]) -> list[Holding]:
-        """Return at each port who meets ANY arm of a stage whose arms all do the same."""
-        anywhere = _NOBODY
+        """Return the callers at each port that meet ANY arm of a stage in which all arms have the same move."""
+        anywhere = _NO_CALLERS
         at: dict[int, Holding] = {}
         for arm in stage.arms:
-            asked = self._take_apart(arm.when)
+            asked = self._split_cached(arm.when)
             if asked is None:
                 for number in numbers:
-                    at[number] = _join(at.get(number, _NOBODY), self._callers.holding(arm.when, self._facts[number]))
+                    at[number] = _join(
+                        at.get(number, _NO_CALLERS), self._callers.holding(arm.when, self._facts[number])
+                    )
             elif asked.ports is None:
                 anywhere = _join(anywhere, asked.callers)
             else:
                 for number in asked.ports:
-                    at[number] = _join(at.get(number, _NOBODY), asked.callers)
+                    at[number] = _join(at.get(number, _NO_CALLERS), asked.callers)
         return [_join(anywhere, at[number]) if number in at else anywhere for number in numbers]
 
     def _rank(self, stage: OrderedStage, number: int, accepted: Holding, going: Holding) -> tuple[Holding, Holding]:
-        """Lead callers through a stage whose FIRST arm that holds counts; return who is accepted, and who goes on."""
+        """Return the accepted callers, and the callers that go on, after a stage whose FIRST arm that holds decides."""
         left = going
-        on = _NOBODY
+        on = _NO_CALLERS
         cases = [(self._callers.holding(arm.when, self._facts[number]), arm.move) for arm in stage.arms]
         everybody = Holding(self._callers.everybody, self._callers.everybody)
         for held, move in [*cases, (everybody, stage.otherwise)]:
@@ -203,14 +205,14 @@ class _Sets:
             left = _without(left, held)
         return accepted, on
 
-    def _take_apart(self, predicate: Predicate) -> _Asked | None:
-        """Return a predicate that asks of callers and of ports alone, taken apart; None where it is more than that."""
+    def _split_cached(self, predicate: Predicate) -> _Asked | None:
+        """Return a predicate on callers and ports, split into both, or None if it cannot be split."""
         cached = self._asked.get(id(predicate))
         if cached is None:
-            cached = self._asked[id(predicate)] = predicate, self._apart(predicate)
+            cached = self._asked[id(predicate)] = predicate, self._split(predicate)
         return cached[1]
 
-    def _apart(self, predicate: Predicate) -> _Asked | None:
+    def _split(self, predicate: Predicate) -> _Asked | None:
         ports: tuple[int, ...] | None = None
         sure = possible = self._callers.everybody
         for part in predicate.parts if isinstance(predicate, And) else (predicate,):

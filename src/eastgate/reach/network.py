@@ -1,7 +1,7 @@
-"""Policies of the network, as layers that look at callers: what both ends of connections allow to whom.
+"""Network policies, as layers that read callers: the connections that both ends allow.
 
-The network knows pods and addresses, and all other answers are about callers with identities. What it does to the pods
-of each account is decided once for each class of workloads, and becomes a layer before all others. It is about TCP.
+Network policies select pods and addresses, but all other answers are about callers with identities. So the verdicts on
+the pods of each account are computed once for each class of workloads. They become the first layer. It is about TCP.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ from eastgate.reach.network_verdicts import NetworkVerdict, NetworkVerdicts, Rec
 from eastgate.reach.requests import EVERY_PORT, port_classes
 
 _AT_ENDS = Placement(Site.NETWORK, "both ends")
-_SOMEWHERE = "any-other"  # a namespace that nobody declares
+_UNDECLARED_NAMESPACE = "any-other"  # a namespace that no manifest declares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ImaginedPods:
-    """A pod of each kind that could be in a namespace, and the selectors that tell the kinds apart."""
+    """A pod of each kind that could be in a namespace, and the selectors that distinguish the kinds."""
 
     senders: tuple[Sender, ...]
     selectors: tuple[Labelled, ...]
@@ -117,9 +117,9 @@ class _ImaginedPods:
 
 _ANY_LABELS = Labelled(Selector.of())
 ISOLATION = ImpliedRule(RuleKind.DEFAULT, "isolation by network policies")
-"""Denies where policies select a pod, and none of their rules is to blame: none allows the request."""
+"""Denies if policies select a pod and none of their rules allows the request. No single rule decides."""
 NO_NETWORK_POLICY = ImpliedRule(RuleKind.DEFAULT, "no network policy")
-"""Allows where no policy of the network selects either end."""
+"""Allows if no network policy selects either end."""
 FROM_OWN_NODE = ImpliedRule(RuleKind.PROBE, "a pod's own node, which may always call it,")
 _ISOLATED, _OPEN, _FROM_NODE = (Origin(None, 0, derived=rule) for rule in (ISOLATION, NO_NETWORK_POLICY, FROM_OWN_NODE))
 
@@ -127,12 +127,12 @@ _reached: WeakKeyDictionary[Programs[Policy], tuple[int, NetworkReach]] = WeakKe
 
 
 def network_layers(authority: Authority, workload: Workload) -> tuple[Layer, ...]:
-    """Return the layer that stands for the network before a workload; none where it has no policies."""
+    """Return the network layer before a workload, or no layer if there are no network policies."""
     return (network_reach(authority).layer(workload),) if programs_of(authority).has_network_policies else ()
 
 
 def network_reach(authority: Authority) -> NetworkReach:
-    """Return what the network does, computed once for as long as nothing changes."""
+    """Return the network verdicts of an authority. They are computed once for each version of its engine."""
     engine = programs_of(authority)
     version, reached = _reached.get(engine, (-1, None))
     if reached is None or version != engine.version:
@@ -142,7 +142,7 @@ def network_reach(authority: Authority) -> NetworkReach:
 
 
 class NetworkReach:
-    """What the network does to connections between all pods of an authority, as long as it does not change."""
+    """The verdicts of network policies on connections between all pods of one version of an authority."""
 
     def __init__(self, authority: Authority) -> None:
         self._world = authority.world
@@ -161,33 +161,33 @@ class NetworkReach:
         self._egress = self._connections.egress
         atoms = (atom for layer in self._egress for atom in layer.atoms(observed=False))
         self._asked_of_ports = tuple(dict.fromkeys(atom for atom in atoms if PORT in mentions(atom)))
-        self._telling = frozenset[Attribute]().union(*(layer.looks_at for layer in self._egress))
+        self._looked_at = frozenset[Attribute]().union(*(layer.looks_at for layer in self._egress))
 
     @property
     def atoms(self) -> Iterator[Is]:
-        """Yield what the policies ask of connections."""
+        """Yield the atoms of the network policies."""
         ends = [NetworkEnd(key, Direction.INGRESS) for key in self._world.workloads]
         programs = {id(program): program for program in map(self._engine.program, ends)}
         layers = [*self._egress, *(layer for program in programs.values() for layer in program.layers)]
         yield from (atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is))
 
     def passes(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str) -> bool:
-        """Return whether a connection is let through, at whichever address it arrives."""
+        """Return whether a connection is allowed at every address of the receiver."""
         return self._connections.verdict(sender, self._connections.arrivals(receivers, port, transport)).passes
 
     def decide(self, sender: Sender, receivers: Sequence[Receiver], port: int) -> tuple[bool, Origin | None]:
-        """Return whether a TCP connection is let through at every address, and the rule that decides."""
+        """Return whether a TCP connection is allowed at every address, and the rule that decides."""
         verdict = self._connections.verdict(sender, self._connections.arrivals(receivers, port))
         return verdict.passes, verdict.origin
 
     def kinds_of_pods(self, workload: Workload, namespace: str | None) -> tuple[list[Labelled], list[str]] | None:
-        """Return the kinds of pods that could be in a namespace, as labels, and the selectors that tell them apart.
+        """Return the kinds of pods that could be in a namespace, as labels, and the selectors that distinguish them.
 
-        They are told apart as senders to a workload. None stands for a namespace that nobody declares. Returns None
-        where there are too many kinds.
+        The kinds are those of senders to a workload. For the namespace, None means any undeclared one. Returns None if
+        there are too many kinds.
         """
         (arrival, *_) = self._connections.arrivals(receive(workload, self._world), EVERY_PORT.first)
-        home = namespace if namespace is not None else _SOMEWHERE
+        home = namespace if namespace is not None else _UNDECLARED_NAMESPACE
         key = home, id(arrival.program)
         if key not in self._kinds_of_pods:
             selectors = list(dict.fromkeys(selectors_about(self._engine, self._world, arrival.receiver, home)))
@@ -201,7 +201,7 @@ class NetworkReach:
         return self._kinds_of_pods[key]
 
     def layer(self, workload: Workload) -> Layer:
-        """Return what the network does before a workload; the same object for all to which it does the same."""
+        """Return the network layer before a workload. Workloads with equal layers share one object."""
         receivers = receive(workload, self._world)
         layers = self._engine.program(end).layers if isinstance(end := receivers[0].end, NetworkEnd) else ()
         signature = self._signature(workload, receivers, layers)
@@ -211,23 +211,23 @@ class NetworkReach:
         return layer
 
     def _signature(self, workload: Workload, receivers: Sequence[Receiver], layers: Sequence[Layer]) -> Hashable:
-        telling = self._telling.union(*(layer.looks_at for layer in layers))
-        seen = tuple(each.values.get(attribute, UNKNOWN) for each in receivers for attribute in sorted(telling))
-        names = tuple(workload.ports) if PORT_NAME in telling else ()
-        node = workload.host_ip if VICINITY in telling else None
-        itself = workload.key if workload.is_pod and self._is_told_from_others(workload, layers) else None
+        looked_at = self._looked_at.union(*(layer.looks_at for layer in layers))
+        seen = tuple(each.values.get(attribute, UNKNOWN) for each in receivers for attribute in sorted(looked_at))
+        names = tuple(workload.ports) if PORT_NAME in looked_at else ()
+        node = workload.host_ip if VICINITY in looked_at else None
+        itself = workload.key if workload.is_pod and self._do_policies_read_vicinity(workload, layers) else None
         return tuple(map(id, layers)), seen, names, node, itself
 
-    def _is_told_from_others(self, workload: Workload, layers: Sequence[Layer]) -> bool:
-        """Return whether a policy at either end of what a workload sends to itself looks at that: it lets it pass."""
+    def _do_policies_read_vicinity(self, workload: Workload, layers: Sequence[Layer]) -> bool:
+        """Return whether a policy at either end of a connection from a workload to itself reads that it is one."""
         sending = self._engine.program(NetworkEnd(workload.key, Direction.EGRESS)).layers
         return any(VICINITY in layer.looks_at for layer in (*layers, *sending))
 
     def _compute(self, workload: Workload, layers: Sequence[Layer]) -> Layer:
         own = [atom for layer in layers for atom in layer.atoms(observed=False) if PORT in mentions(atom)]
         asked: dict[Is | Computed, None] = dict.fromkeys((*own, *self._asked_of_ports))
-        if PORT_NAME in self._telling.union(*(layer.looks_at for layer in layers)):
-            # Each port with a name is a class of its own
+        if PORT_NAME in self._looked_at.union(*(layer.looks_at for layer in layers)):
+            # Each port with a name is its own class
             asked |= {Is(PORT, OneOf(frozenset({port.number}))): None for port in workload.ports if port.name}
         cases: dict[Chain, list[Predicate]] = {}
         for ports in port_classes(asked, sorted({port.number for port in workload.ports})):
@@ -237,7 +237,7 @@ class NetworkReach:
             stretches = [ALWAYS if stretch == EVERY_PORT else Is(PORT, stretch) for stretch in ports.ranges]
             chain = self._chain(workload, number, layers)
             cases.setdefault(chain, []).append(any_of([*named, *(stretches if ports.others else [])]))
-        # Ports that are named come first: a stretch may have them in the middle
+        # Named ports come first, because a range may contain them
         listed = sorted(
             ((when, chain) for chain, conditions in cases.items() for when in conditions),
             key=lambda case: not isinstance(case[0], Is) or not isinstance(case[0].matcher, OneOf),
@@ -262,29 +262,31 @@ class NetworkReach:
                 pods = Is(SOURCE_WORKLOAD, OneOf(frozenset(allowed)))
                 steps.append(_step(all_of([who, pods]), Effect.ACCEPT, next(iter(allowed.values())).origin))
             if any(verdict.may_pass for verdict in refused.values()) or len(verdicts) > len(refused) + len(allowed):
-                steps += _steps_of_some(who, [each for each in verdicts if _key(each[0]) in refused])
+                steps += _steps_for_partial_access(who, [each for each in verdicts if _key(each[0]) in refused])
             denied[next(iter(refused.values())).origin].add(identity)
         steps += [_step(_named(names), Effect.ACCEPT, origin) for origin, names in accepted.items()]
         steps += [_step(_named(names), Effect.DENY, origin) for origin, names in denied.items()]
         for namespace in self._world.namespaces_in_use():
             who = Is(IDENTITY, AccountsOf(self._settings.trust_domain, namespace))
-            steps += self._steps_of_others(who, namespace, arrivals)
+            steps += self._steps_for_undeclared_pods(who, namespace, arrivals)
         others = Is(IDENTITY, AnyAccount(self._settings.trust_domain))
-        steps += self._steps_of_others(others, _SOMEWHERE, arrivals)
+        steps += self._steps_for_undeclared_pods(others, _UNDECLARED_NAMESPACE, arrivals)
         if workload.host_ip is not None:  # the node of a pod may always call it
             node = Is(ADDRESS, InNetwork((parse_network(workload.host_ip),)))
             steps.append(_step(node, Effect.ACCEPT, _FROM_NODE))
         stage = FirstMatch("network", tuple(steps), Effect.PASS, Refusal.CLOSED)
         return Chain((stage, *(self._outside(receivers[0], port, layers))))
 
-    def _steps_of_others(self, who: Predicate, namespace: str, arrivals: Sequence[ReceiverEnd]) -> Iterator[Step]:
-        """Yield what happens to pods of a namespace that no manifest has: they may have any labels."""
+    def _steps_for_undeclared_pods(
+        self, who: Predicate, namespace: str, arrivals: Sequence[ReceiverEnd]
+    ) -> Iterator[Step]:
+        """Yield the steps for pods of a namespace that are in no manifest. They may have any labels."""
         imagined = self._imagine(namespace, arrivals[0])
         if imagined is None and not self._connections.verdict(any_pod(namespace, self._world), arrivals).may_pass:
             yield _step(who, Effect.DENY, None)
             return
         if imagined is None:
-            yield _step(all_of([who, Is(SOURCE_LABELS, Present())]), Effect.ACCEPT, None)  # it depends
+            yield _step(all_of([who, Is(SOURCE_LABELS, Present())]), Effect.ACCEPT, None)  # it depends on the labels
             yield _step(who, Effect.DENY, None)
             return
         verdicts = [(sender, self._connections.verdict(sender, arrivals)) for sender in imagined.senders]
@@ -302,7 +304,7 @@ class NetworkReach:
             yield _step(who, Effect.DENY, next(verdict.origin for _, verdict in verdicts if not verdict.passes))
 
     def _imagine(self, namespace: str, arrival: ReceiverEnd) -> _ImaginedPods | None:
-        """Return a pod of each kind that could be in a namespace; None where there are too many."""
+        """Return a pod of each kind that could be in a namespace, or None if there are too many kinds."""
         key = namespace, id(arrival.program)
         if key not in self._imagined:
             selectors = tuple(dict.fromkeys(selectors_about(self._engine, self._world, arrival.receiver, namespace)))
@@ -314,8 +316,8 @@ class NetworkReach:
         return self._imagined[key]
 
     def _outside(self, receiver: Receiver, port: int, layers: Sequence[Layer]) -> Iterator[Stage]:
-        """Yield what the network asks of callers who are no pods: their addresses."""
-        known: dict[Attribute, Known] = {**receiver.values, **_ELSEWHERE, PORT: port}
+        """Yield the stages for callers that are not pods: they read only addresses."""
+        known: dict[Attribute, Known] = {**receiver.values, **_OUTSIDE_VALUES, PORT: port}
 
         def settle(atom: Is | Computed) -> Predicate:
             if isinstance(atom, Computed):
@@ -332,16 +334,16 @@ class NetworkReach:
             yield from (rewrite_stage(stage, settle_rule) for stage in chain.stages)
 
 
-_ELSEWHERE: dict[Attribute, Known] = {**OUTSIDE, TRANSPORT: "TCP", VICINITY: None}
-"""What is known of callers who are no pods."""
+_OUTSIDE_VALUES: dict[Attribute, Known] = {**OUTSIDE, TRANSPORT: "TCP", VICINITY: None}
+"""Known attributes of callers that are not pods."""
 
 
 def _step(who: Predicate, effect: Effect, origin: Origin | None) -> Step:
     return Step(Rule(who, origin if origin is not None else _ISOLATED if effect is Effect.DENY else _OPEN), effect)
 
 
-def _steps_of_some(who: Predicate, verdicts: Sequence[tuple[Sender, NetworkVerdict]]) -> Iterator[Step]:
-    """Yield what lets some connections of pods pass: from one of several addresses, or depending on what is unknown."""
+def _steps_for_partial_access(who: Predicate, verdicts: Sequence[tuple[Sender, NetworkVerdict]]) -> Iterator[Step]:
+    """Yield the steps that allow some connections of pods: from one of several addresses, or for unknown values."""
     pods: dict[Predicate, list[str]] = defaultdict(list)
     addresses = Counter(_key(sender) for sender, _ in verdicts)
     for sender, verdict in verdicts:

@@ -1,7 +1,7 @@
-"""Network policies of two sides, compared where no layer before a workload shows it: UDP, SCTP, and what leaves.
+"""Comparison of network policies of two sides for connections that no layer before a workload covers.
 
-What the network does to TCP between pods, and from outside, is part of what callers of a workload are told. The rest is
-compared here, connection by connection, between ends that policies tell apart.
+The verdicts on TCP between pods, and from outside, are part of the answers about callers of a workload. This module
+compares UDP, SCTP and egress: connection by connection, between ends that policies distinguish.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from eastgate.ir.attributes import (
 from eastgate.ir.symbolic.cells import representatives
 from eastgate.reach.network import NetworkReach, network_reach
 
-_MOST_CONNECTIONS = 500_000
-_ELSEWHERE = "203.0.113.7"  # an address that nobody has
+_MAX_CONNECTIONS = 500_000
+_UNUSED_ADDRESS = "203.0.113.7"  # an address that no end has
 
 
-class TooManyConnections(Exception):  # noqa: N818 - it is no error: nothing is said
-    """There are more connections than are compared."""
+class TooManyConnections(Exception):  # noqa: N818 - not an error: the comparison has no result
+    """There are more connections than the comparison looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class _ComparedConnection:
 
 @dataclass(frozen=True, slots=True)
 class _ImaginedPod:
-    """A pod that no manifest has, of a kind that policies of either side tell from others."""
+    """A pod in no manifest, of a kind that policies of either side distinguish."""
 
     namespace: str
     labels: str
@@ -68,7 +68,7 @@ class _ImaginedPod:
 
 
 def differing_connection(old: Authority, new: Authority) -> str | None:
-    """Return a connection that the networks of two sides treat differently, in words; None where there is none.
+    """Return a connection whose network verdict differs between two sides, as text, or None if there is none.
 
     Raises TooManyConnections.
     """
@@ -98,7 +98,7 @@ def _connections(old: Authority, new: Authority, sides: Iterable[NetworkReach]) 
     arriving = product([*everybody, *callers], pods, ports, ("UDP", "SCTP"))
     leaving = product(everybody, sorted(outside), ports, ("TCP", "UDP", "SCTP"))
     number = len(ports) * (2 * len(pods) * (len(everybody) + len(callers)) + 3 * len(everybody) * len(outside))
-    if number > _MOST_CONNECTIONS:
+    if number > _MAX_CONNECTIONS:
         raise TooManyConnections
     yield from (_ComparedConnection(*ends) for ends in chain(arriving, leaving))
 
@@ -108,21 +108,21 @@ def _matchers(atoms: Iterable[Is], attribute: Attribute) -> list[Matcher]:
 
 
 def _addresses(atoms: Iterable[Is], attribute: Attribute) -> list[str]:
-    """Return an address of each kind that policies tell apart, at least one."""
+    """Return an address of each kind that policies distinguish, at least one."""
     networks: list[Matcher] = [matcher for matcher in _matchers(atoms, attribute) if isinstance(matcher, InNetwork)]
     chosen = representatives(attribute, networks) if networks else []
-    return [address for address in chosen if isinstance(address, str)] or [_ELSEWHERE]
+    return [address for address in chosen if isinstance(address, str)] or [_UNUSED_ADDRESS]
 
 
 def _nodes(old: Authority, new: Authority) -> Iterator[str]:
-    """Yield the addresses of nodes, which policies may treat otherwise than those around them."""
+    """Yield the addresses of nodes, because policies may treat them differently from addresses near them."""
     for side in (old, new):
         yield from (address for node in side.world.nodes.values() for address in node.addresses)
         yield from (pod.host_ip for pod in side.world.workloads.values() if pod.host_ip is not None)
 
 
 def _domains(atoms: Iterable[Is]) -> list[str]:
-    """Return a domain name of each kind that policies tell apart."""
+    """Return a domain name of each kind that policies distinguish."""
     matchers = _matchers(atoms, DESTINATION_DOMAIN)
     return [name for name in representatives(DESTINATION_DOMAIN, matchers) if isinstance(name, str)] if matchers else []
 
@@ -163,6 +163,6 @@ def _receivers(side: Authority, connection: _ComparedConnection) -> tuple[Receiv
     if kind == "pod":
         return receive(side.world.workloads[name], side.world, connection.port, connection.transport)
     if kind == "name":
-        outside = receive_outside(_ELSEWHERE, side.world)
+        outside = receive_outside(_UNUSED_ADDRESS, side.world)
         return (Receiver({**outside.values, DESTINATION_DOMAIN: name}),)
     return (receive_outside(name, side.world),)

@@ -1,4 +1,4 @@
-"""Verdicts of the network on connections between pods: both ends must let one pass."""
+"""Verdicts of network policies on connections between pods. Both ends must allow a connection."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ from eastgate.ir.attributes import (
 from eastgate.ir.symbolic.cells import cells_of_attributes
 from eastgate.ir.symbolic.partial import Facts, residual
 
-_MOST_CELLS = 256  # of what is unknown, that are looked at one by one
+_MAX_CELLS = 256  # of unknown attributes, which are decided one by one
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkVerdict:
-    """Whether the network lets a connection pass, whatever is unknown of it, and the rule that says so, if it is one.
+    """Whether every completion of a connection is allowed, and the rule that decides, if one does.
 
-    `when`: what must be so for it to pass.
+    `when`: the condition under which it is allowed.
     """
 
     passes: bool
@@ -62,26 +62,26 @@ class NetworkVerdict:
 
     @property
     def may_pass(self) -> bool:
-        """Return whether there is a connection of this kind that passes."""
+        """Return whether some completion of the connection is allowed."""
         return self.when != NEVER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _AskedOfNetwork:
-    """What policies ask of connections, attribute by attribute, and how values answer it."""
+    """The atoms of network policies by attribute, and their results for values."""
 
     atoms: Mapping[Attribute, tuple[Is, ...]]
     truths: dict[tuple[Attribute, Known], tuple[bool, ...]]
 
     @property
     def has_added_labels(self) -> bool:
-        """Return whether they ask for labels that a cluster adds to pods."""
+        """Return whether an atom reads labels that a cluster adds to pods."""
         matchers = (atom.matcher for asked in self.atoms.values() for atom in asked)
         return any(isinstance(each, Labelled) and any(map(is_added_label, each.selector.keys)) for each in matchers)
 
     @classmethod
     def of(cls, layers: Iterable[Layer]) -> _AskedOfNetwork:
-        """Collect what layers ask."""
+        """Return the atoms of layers."""
         atoms: dict[Attribute, dict[Is, None]] = defaultdict(dict)
         for atom in (atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)):
             atoms[atom.attribute][atom] = None
@@ -90,7 +90,7 @@ class _AskedOfNetwork:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Departure:
-    """The end of a sender: what decides there, and the number of its kind."""
+    """The end of a sender: its program, and the number of its kind."""
 
     program: Program | None
     kind: int
@@ -98,14 +98,14 @@ class _Departure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReceiverEnd:
-    """The end of a receiver, called on a port: what decides there, and the number of its kind."""
+    """The end of a receiver at a port: its program, and the number of its kind."""
 
     receiver: Receiver
     values: Values
     program: Program | None
     kind: int
     from_far: dict[int, NetworkVerdict] = field(default_factory=dict)
-    """Verdicts on connections from somewhere else than here and the node, by the kind of their senders."""
+    """Verdicts on connections from other places than this workload and its node, by the kind of sender."""
 
 
 _FAR: Values = {VICINITY: None}
@@ -113,7 +113,7 @@ _DEPENDS = NetworkVerdict(False, None, Is(SOURCE_LABELS, Present()))
 
 
 class NetworkVerdicts:
-    """The verdicts of one authority, as long as it does not change. `egress` are the layers of its policies there."""
+    """The network verdicts of one version of an authority. `egress` are the egress layers of its policies."""
 
     def __init__(self, authority: Authority) -> None:
         self._world = authority.world
@@ -124,7 +124,7 @@ class NetworkVerdicts:
         self._asked_by: dict[int, _AskedOfNetwork] = {}
         self._kinds: dict[Hashable, int] = {}
         self._departures: dict[Sender, _Departure] = {}
-        # Of all policies, since some may select only pods that no manifest has
+        # All policies, because some may select only pods that are in no manifest
         policies = self._engine.network_policies
         self.egress = [layer for each in policies for layer in self._engine.layers_of(each, Direction.EGRESS)]
         arriving = (layer for each in policies for layer in self._engine.layers_of(each, Direction.INGRESS))
@@ -151,12 +151,12 @@ class NetworkVerdicts:
         return departure
 
     def _kind(self, program: Program | None, values: Values) -> int:
-        """Return a number that all ends have which have this program, and which no policy tells apart."""
+        """Return a number for an end. Ends with one program that no policy distinguishes have the same number."""
         truths = (self._truths(self._asked, attribute, value) for attribute, value in sorted(values.items()))
         return self._kinds.setdefault((id(program), *values.keys(), *truths), len(self._kinds))
 
     def _truths(self, asked: _AskedOfNetwork, attribute: Attribute, value: Known) -> tuple[bool, ...]:
-        """Return which of the questions about an attribute a value answers with yes."""
+        """Return which of the atoms on an attribute hold for a value."""
         truths = asked.truths.get((attribute, value))
         if truths is None:
             truths = tuple(atom.accepts(value) for atom in asked.atoms.get(attribute, ()))
@@ -164,7 +164,7 @@ class NetworkVerdicts:
         return truths
 
     def verdict(self, sender: Sender, arrivals: Sequence[ReceiverEnd]) -> NetworkVerdict:
-        """Return whether the network lets a connection pass, whichever address of the receiver it is to."""
+        """Return the verdict on a connection to all addresses of the receiver."""
         if len(arrivals) > 1:
             arrivals = [each for each in arrivals if share_family(sender, each.receiver)] or arrivals
         if len(arrivals) == 1:
@@ -209,7 +209,7 @@ class NetworkVerdicts:
         return verdict
 
     def _is_unlabelled(self, sender: Sender, receiver: Receiver) -> bool:
-        """Return whether labels matter that a cluster adds to the pods of templates."""
+        """Return whether policies read labels that a cluster adds to the pods of templates at these ends."""
         ends = [end for end in (sender.end, receiver.end) if isinstance(end, NetworkEnd)]
         if any(map(self._engine.uncertain, ends)):
             return True
@@ -218,7 +218,7 @@ class NetworkVerdicts:
     def _outcome(
         self, program: Program, sender: Sender, departure: _Departure, arrival: ReceiverEnd, vicinity: Values
     ) -> NetworkVerdict:
-        """Return what one end does, which is the same for all values that its rules do not tell apart."""
+        """Return the verdict of one end. It is computed once for all values that the rules do not distinguish."""
         asked = self._asked_by.get(id(program))
         if asked is None:
             asked = self._asked_by[id(program)] = _AskedOfNetwork.of(program.layers)
@@ -235,7 +235,7 @@ class NetworkVerdicts:
         return outcome
 
     def _answers(self, program: Program, asked: _AskedOfNetwork, kind: int, values: Values) -> Hashable:
-        """Return how an end of some kind answers what a program asks."""
+        """Return the results of a program's atoms for an end of some kind."""
         key = id(program), kind
         answers = self._answered.get(key)
         if answers is None:
@@ -247,15 +247,15 @@ class NetworkVerdicts:
 
 
 def _passing(program: Program, asked: _AskedOfNetwork, values: Values) -> Predicate:
-    """Return which values of what is unknown let a connection pass that is denied since it is unknown."""
+    """Return the unknown values that allow a connection, if it is denied because they are unknown."""
     unknown = [attribute for attribute in asked.atoms if attribute not in values]
     rules = (rule for layer in program.layers for chain in layer.chains for rule in chain.rules(observed=False))
     if not unknown or all(residual(rule.when, Facts(values)) == NEVER for rule in rules):
         return NEVER
     atoms = [atom for atoms in asked.atoms.values() for atom in atoms]
     cells, is_all = cells_of_attributes(atoms, unknown)
-    if not is_all or prod(len(cells[attribute]) for attribute in unknown) > _MOST_CELLS:
-        return Is(unknown[0], Present())  # it depends
+    if not is_all or prod(len(cells[attribute]) for attribute in unknown) > _MAX_CELLS:
+        return Is(unknown[0], Present())  # it depends on this attribute
     return any_of(
         all_of([_in_cell(asked, attribute, value) for attribute, value in zip(unknown, chosen, strict=True)])
         for chosen in product(*(cells[attribute] for attribute in unknown))
@@ -264,7 +264,7 @@ def _passing(program: Program, asked: _AskedOfNetwork, values: Values) -> Predic
 
 
 def _in_cell(asked: _AskedOfNetwork, attribute: Attribute, value: Known) -> Predicate:
-    """Match the values of an attribute that rules do not tell from this one."""
+    """Match the values of an attribute that no rule distinguishes from this one."""
     return all_of([atom if atom.accepts(value) else Not(atom) for atom in asked.atoms[attribute]])
 
 

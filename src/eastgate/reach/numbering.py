@@ -1,4 +1,4 @@
-"""Cells of callers, numbered: all that rules tell apart, all that exist, and all that somebody asks about."""
+"""The list of caller cells: cells that rules distinguish, existing accounts, and callers in questions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from eastgate.reach.caller_sets import CallerSets
 def number_callers(
     authorities: Sequence[Authority], layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()
 ) -> CallerSets:
-    """Return every cell that some rule of these layers tells apart, every account and namespace of some authorities.
+    """Return every cell that a rule of these layers distinguishes, and every account and namespace of some authorities.
 
-    They have the same settings. `known` are identities that shall have cells of their own, too, and so shall the
-    accounts of `namespaces`.
+    The authorities have the same settings. The identities in `known` and the accounts of `namespaces` also have their
+    own cells.
     """
     settings = authorities[0].settings
     cells = CallerCells(settings)
@@ -30,7 +30,7 @@ def number_callers(
     named: list[CallerCell] = []
     for part in _parts(layers):
         if isinstance(part, Is) and part.attribute is IDENTITY and isinstance(part.matcher, OneOf):
-            identities.update(map(str, part.matcher.values))  # most are so
+            identities.update(map(str, part.matcher.values))  # this is the usual case
         else:
             for atom in atoms(part):
                 if isinstance(atom, Is):
@@ -66,7 +66,7 @@ def caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
 
 
 def _parts(layers: Iterable[Layer]) -> Iterator[Predicate]:
-    """Yield what the conditions of selectors and rules are made of, each condition once."""
+    """Yield the parts of the conditions of selectors and rules, each condition once."""
     seen: set[int] = set()
     for layer in layers:
         if id(layer) in seen:

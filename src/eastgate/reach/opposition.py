@@ -1,7 +1,8 @@
-"""Two decision lists compared: requests that one allows and the other denies, or that there is none.
+"""Comparison of two decision lists: requests that one allows and the other denies, or the proof that there is none.
 
-A request comes to one entry of each list. So all that differ are found by looking, for each two entries with different
-verdicts, for a request that meets both and nothing before them. The search is exact, as in `searching`.
+A request reaches one entry of each list. For each two entries with different verdicts, the comparison searches a
+request that meets both and no earlier entry. So it finds all differences. The search is exact, like the one in
+`searching`.
 """
 
 from __future__ import annotations
@@ -16,31 +17,31 @@ from eastgate.ir.symbolic.witnesses import GaveUp, witness
 from eastgate.reach.endings import Branch, Ending
 from eastgate.reach.searching import IMPOSSIBLE
 
-# Conditions without their exceptions, as short as can easily be said: PUT, not `POST or PUT and not POST`.
+# Conditions without their exceptions, in a short form: PUT, not `POST or PUT and not POST`.
 
 
-_MOST_STEPS = 1_000
+_MAX_STEPS = 1_000
 
 
 def subtract(wanted: Predicate, exceptions: Sequence[Predicate]) -> Predicate:
-    """Return that a predicate holds and none of the exceptions does."""
+    """Return a predicate that holds if `wanted` holds and none of the exceptions does."""
     removed = [part for exception in exceptions for part in _alternatives(exception)]
     alternatives = list(_alternatives(wanted))
-    if len(alternatives) * len(removed) > _MOST_STEPS:
+    if len(alternatives) * len(removed) > _MAX_STEPS:
         return both((wanted, *map(negation, exceptions)))
     kept = [_subtract(alternative, removed) for alternative in alternatives]
     return either(alternative for alternative in kept if alternative != NEVER)
 
 
 def _alternatives(predicate: Predicate) -> Iterator[Predicate]:
-    """Yield the parts of which ANY must hold, the first disjunction multiplied by what stands beside it."""
+    """Yield alternatives of a predicate: its first disjunction is distributed over the other parts."""
     parts = list(conjuncts(predicate))
     index = next((number for number, part in enumerate(parts) if isinstance(part, Or) and part.parts), None)
     if index is None:
         yield predicate
         return
     chosen = parts[index]
-    assert isinstance(chosen, Or)  # noqa: S101 - it was looked for
+    assert isinstance(chosen, Or)  # noqa: S101 - the search above found one
     for option in chosen.parts:
         yield both((*parts[:index], option, *parts[index + 1 :]))
 
@@ -72,7 +73,7 @@ def _is_implied(asked: Sequence[Predicate], part: Predicate) -> bool:
 
 
 def _without_values(asked: Sequence[Predicate], rest: Sequence[Predicate]) -> Predicate | None:
-    """Return a list of values without some of them, where that is all that the exception says."""
+    """Return a list of values without those of the exception, or None if the exception has other conditions."""
     match rest:
         case [Is(attribute, matcher, joined=False)] if not attribute.is_repeatable:
             for index, own in enumerate(asked):
@@ -82,7 +83,7 @@ def _without_values(asked: Sequence[Predicate], rest: Sequence[Predicate]) -> Pr
     return None
 
 
-_MOST_PAIRS = 20_000  # of entries that are compared
+_MAX_PAIRS = 20_000  # of compared entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class Opposition:
 def oppositions(
     old: Sequence[Branch], new: Sequence[Branch], impossible: Sequence[Predicate] = ()
 ) -> Iterator[Opposition]:
-    """Yield what two lists oppose each other on. Raises GaveUp where that cannot be found out.
+    """Yield the oppositions of two lists. Raises GaveUp if there are too many cases.
 
     Requests that meet one of `impossible` do not exist.
     """
@@ -111,11 +112,11 @@ def oppositions(
             if was.end.allowed == now.end.allowed:
                 continue
             tried += 1
-            if tried > _MOST_PAIRS:
+            if tried > _MAX_PAIRS:
                 raise GaveUp
             try:
                 opposed = _oppose(was, now, old[:index], new[:other], impossible)
-            except GaveUp:  # the others are still of interest
+            except GaveUp:  # the other pairs may still have results
                 gave_up = True
                 continue
             if opposed is not None:
@@ -125,15 +126,15 @@ def oppositions(
 
 
 def _common_ends(old: Sequence[Branch], new: Sequence[Branch]) -> tuple[int, int]:
-    """Return how many entries at the beginning say the same in both lists, and how many of the others at the end."""
+    """Return the number of equal entries at the beginning of both lists, and at the end of their rests."""
     shortest = min(len(old), len(new))
-    first = next((n for n in range(shortest) if not _says_same(old[n], new[n])), shortest)
+    first = next((n for n in range(shortest) if not _is_same_branch(old[n], new[n])), shortest)
     left = shortest - first
-    last = next((n for n in range(left) if not _says_same(old[-1 - n], new[-1 - n])), left)
+    last = next((n for n in range(left) if not _is_same_branch(old[-1 - n], new[-1 - n])), left)
     return first, last
 
 
-def _says_same(first: Branch, second: Branch) -> bool:
+def _is_same_branch(first: Branch, second: Branch) -> bool:
     return first.end.allowed == second.end.allowed and first.when == second.when
 
 
@@ -153,7 +154,7 @@ def _oppose(
     for branches, end in ((before_was, was.end), (before_now, now.end)):
         for branch in branches:
             if frozenset(conjuncts(branch.when)) <= asked:
-                return None  # it is decided before
+                return None  # an earlier branch decides
             if both((wanted, branch.when)) != NEVER:
                 earlier.append(branch.when)
                 if branch.end.allowed != end.allowed:
@@ -167,7 +168,7 @@ def _oppose(
 def _find(
     wanted: Predicate, earlier: list[Predicate], opposing: list[Predicate], impossible: Sequence[Predicate]
 ) -> Request | None:
-    """Return a request that nothing decides before; where that is too much to ask, nothing of the other verdict."""
+    """Return a request that meets no earlier entry or, if that is too hard, none with the other verdict."""
     limits = [*impossible, *_about_messages([wanted, *earlier])]
     try:
         return witness(wanted, [*dict.fromkeys(earlier), *limits])

@@ -1,7 +1,7 @@
-"""Pairs of destinations: what exists on two sides under one name, at entrances that both sides have.
+"""Pairs of destinations that exist on two sides under one name, with the entrances that both sides have.
 
-Destinations that cannot differ are left out, and cheaply: where the world is the same, only what changed policies
-target is looked at, and what the network does is worked out only where something else differs, or it may itself.
+Destinations that cannot differ are left out, at low cost. If the world is the same, only the targets of changed
+policies are compared. Network verdicts are computed only if another part differs, or if they may differ themselves.
 """
 
 from __future__ import annotations
@@ -23,18 +23,20 @@ from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.hosts import host_names
 from eastgate.reach.workloads import backend_alone, endpoints, layers_before, service_alone, workload_class
 
-# What the network does depends on none of these
-_BESIDE_NETWORK = frozenset({*ROUTE_KINDS, "Gateway", "GatewayClass", "ReferenceGrant", "Secret", "Service"})
+# Network verdicts depend on none of these kinds
+_KINDS_WITHOUT_NETWORK_EFFECT = frozenset(
+    {*ROUTE_KINDS, "Gateway", "GatewayClass", "ReferenceGrant", "Secret", "Service"}
+)
 
 
 def go_on() -> bool:
-    """Return that it is not too late: a comparison takes as long as it takes."""
+    """Return False: a comparison without a deadline is never late."""
     return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """A destination of both sides that may decide otherwise: `members` are keys, and `entrances` those to compare."""
+    """A destination of both sides that may decide differently. `members` are keys; `entrances` are those to compare."""
 
     kind: DestinationKind
     members: tuple[str, ...]
@@ -48,10 +50,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairing:
-    """The pairs to compare; what is on one side alone, as questions name it; and how many are on both sides.
+    """The pairs to compare, the destinations on one side only (as questions name them), and the number on both sides.
 
-    `uncertain` are workloads of which nobody can tell which policies select them, and those may differ.
-    `same_network`: what the network does is the same on both sides. `is_late`: there was no time to look at all.
+    `uncertain` are workloads for which it is unknown which policies select them, so that their verdicts may differ.
+    `same_network`: network verdicts are the same on both sides. `is_late`: there was no time to look at all
+    destinations.
     """
 
     pairs: tuple[Pair, ...]
@@ -71,7 +74,7 @@ class _Sides(NamedTuple):
     among: Container[str] | None
     same_network: bool
     is_late: Callable[[], bool]
-    skips_network: bool = False  # where it is the same on both sides
+    skips_network: bool = False  # if it is the same on both sides
 
 
 def pair_destinations(
@@ -82,10 +85,10 @@ def pair_destinations(
     *,
     skips_network: bool = False,
 ) -> Pairing:
-    """Pair the destinations of two authorities that name callers alike; `among`: of workloads only these.
+    """Pair the destinations of two authorities with the same names of callers. `among`: only these of the workloads.
 
-    `is_late` is asked again and again whether to stop. `skips_network`: where it is the same on both sides, what the
-    network does is no part of the pairs, and differences that it hides may be found.
+    `is_late` is called many times and tells whether to stop. `skips_network`: if network verdicts are the same on both
+    sides, the pairs do not contain them. The comparison may then find differences that the network hides.
     """
     policies = _policies(old), _policies(new)
     changed = changed_policies(old, new, *policies)
@@ -109,7 +112,7 @@ def pair_destinations(
 def pair_workloads(
     old: Authority, new: Authority, keys: Collection[str], *, same_network: bool, is_late: Callable[[], bool] = go_on
 ) -> Pairing:
-    """Pair some workloads alone; `same_network`: what the network does is the same on both sides."""
+    """Return the pairs of some workloads only. `same_network`: network verdicts are the same on both sides."""
     sides = _Sides(old, new, frozenset(keys), None, same_network, is_late, skips_network=True)
     pairs = tuple(pair for pair in _workloads(sides) if pair.entrances)
     return Pairing(pairs, (), (), len(keys), (), (), same_network, is_late())
@@ -125,11 +128,11 @@ def _policies(authority: Authority) -> _Policies:
 def _touched(
     old: Authority, new: Authority, changed: Sequence[PolicyRef], policies: tuple[_Policies, _Policies]
 ) -> frozenset[Point] | None:
-    """Return the points that changed policies target, if nothing else has changed; None where all may have."""
+    """Return the points that changed policies target, if nothing else has changed; None if every point may differ."""
     if old.settings != new.settings or old.world.objects != new.world.objects:
         return None
     if any(ref in engine.network_refs for engine in (programs_of(old), programs_of(new)) for ref in changed):
-        return None  # at the other end they matter as well
+        return None  # they also matter at the other end
     for side in policies:
         targets = (target for ref in changed if ref in side for target in side[ref].targets)
         if any(isinstance(target, Everything) for target in targets):
@@ -139,12 +142,12 @@ def _touched(
 
 
 def _is_same_network(old: Authority, new: Authority, changed: Sequence[PolicyRef]) -> bool:
-    """Return whether nothing has changed that the verdicts of the network depend on."""
+    """Return whether no input of network verdicts has changed."""
     if old.settings != new.settings:
         return False
     if any(ref in engine.network_refs for engine in (programs_of(old), programs_of(new)) for ref in changed):
         return False
-    return all(name.kind in _BESIDE_NETWORK for name in differing_objects(old, new))
+    return all(name.kind in _KINDS_WITHOUT_NETWORK_EFFECT for name in differing_objects(old, new))
 
 
 def differing_objects(old: Authority, new: Authority) -> Iterator[ObjectId]:
@@ -180,11 +183,11 @@ def _uncertain(old: Authority, new: Authority) -> Iterator[str]:
 
 
 def _decide_alike(sides: _Sides, was: Sequence[Layer], now: Sequence[Layer]) -> bool:
-    return are_alike(was, now) and not _ask_otherwise(sides, was)
+    return are_alike(was, now) and not _may_authorizers_differ(sides, was)
 
 
-def _ask_otherwise(sides: _Sides, layers: Iterable[Layer]) -> bool:
-    """Return whether the same authorizers may answer otherwise: they look at Secrets."""
+def _may_authorizers_differ(sides: _Sides, layers: Iterable[Layer]) -> bool:
+    """Return whether equal authorizers may answer differently, because Secrets have changed."""
     if sides.touched is not None or sides.old.world.secrets == sides.new.world.secrets:
         return False
     return any(ask.evaluator is not None for layer in layers for ask in layer.asks)
@@ -218,7 +221,7 @@ def _workloads(sides: _Sides) -> Iterator[Pair]:
 
 
 def _is_own_different(sides: _Sides, key: str) -> bool:
-    """Return whether the policies at the proxy of a workload may decide otherwise."""
+    """Return whether the policies at the proxy of a workload may decide differently."""
     was, now = programs_of(sides.old).program(key).layers, programs_of(sides.new).program(key).layers
     return not _decide_alike(sides, was, now)
 
@@ -241,7 +244,7 @@ def _workload_pair(
 
 
 def _matched(was: Destination, now: Destination) -> Iterator[tuple[Entrance, Entrance]]:
-    """Yield the entrances that both have: the classes of ports are the same, Services may be behind one alone."""
+    """Yield the entrances of both sides. Their classes of ports are the same; a Service may be on one side only."""
     before = {_port_key(entrance): entrance for entrance in was.entrances}
     for entrance in now.entrances:
         other = before.get(_port_key(entrance))
@@ -257,7 +260,7 @@ def _port_key(entrance: Entrance) -> tuple[object, ...]:
 
 
 def _services(sides: _Sides) -> Iterator[Pair]:
-    """Yield the Services that lead elsewhere than before; of others, what their pods decide says it all."""
+    """Yield the Services that lead to other pods than before. For other Services, the pairs of pods are sufficient."""
     old, new, touched = sides[:3]
     if touched is not None:
         return
@@ -281,7 +284,9 @@ def _gateways(sides: _Sides, of: Callable[[Authority], list[Destination]]) -> It
         if was is not None:
             entrances = _common(old, new, was.entrances, destination.entrances)
             differing = tuple(
-                pair for pair in entrances if not are_alike_entrances(*pair) or _ask_otherwise(sides, pair[0].layers)
+                pair
+                for pair in entrances
+                if not are_alike_entrances(*pair) or _may_authorizers_differ(sides, pair[0].layers)
             )
             yield Pair(destination.kind, destination.members, differing)
 
@@ -289,13 +294,13 @@ def _gateways(sides: _Sides, of: Callable[[Authority], list[Destination]]) -> It
 def _common(
     old: Authority, new: Authority, before: Iterable[Entrance], after: Iterable[Entrance]
 ) -> list[tuple[Entrance, Entrance]]:
-    """Return the entrances of both sides; where one side has none at a port, requests lead nowhere there."""
+    """Return the entrances of both sides. If one side has none at a port, requests have no destination there."""
     was = {_entrance_key(entrance): entrance for entrance in before}
     now = {_entrance_key(entrance): entrance for entrance in after}
     return [
         (
-            was.get(key) or _instead(old, was.values(), now[key]),
-            now.get(key) or _instead(new, now.values(), was[key]),
+            was.get(key) or _replacement_entrance(old, was.values(), now[key]),
+            now.get(key) or _replacement_entrance(new, now.values(), was[key]),
         )
         for key in dict.fromkeys([*was, *now])
     ]
@@ -305,8 +310,8 @@ def _entrance_key(entrance: Entrance) -> tuple[tuple[int, ...], bool | None, boo
     return entrance.ports, entrance.tls, entrance.hides_http
 
 
-def _instead(authority: Authority, entrances: Iterable[Entrance], missing: Entrance) -> Entrance:
-    """Return where requests come in on a side that lacks an entrance: by the only one at that port, or nowhere."""
+def _replacement_entrance(authority: Authority, entrances: Iterable[Entrance], missing: Entrance) -> Entrance:
+    """Return the replacement of a missing entrance: the only other entrance at its port, or one without destination."""
     there = [entrance for entrance in entrances if entrance.ports == missing.ports]
     if len(there) == 1:
         return there[0]

@@ -1,7 +1,7 @@
-"""Requests of cells as questions that somebody can ask: `check --from sa:shop/web --to pod:shop/cart --port 8080`.
+"""Requests of cells as questions for a command: `check --from sa:shop/web --to pod:shop/cart --port 8080`.
 
-A request of a cell says `any other value` of an attribute, and of everybody in a group of callers. Here such values get
-names that nobody has.
+A request of a cell may have `any other value` of an attribute, or any caller of a group. A question gets unused names
+for such values.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from eastgate.ir.symbolic.cells import OTHER
 from eastgate.ir.symbolic.stages import is_answer
 from eastgate.reach.destinations import Destination, Entrance
 
-_FRESH = "any-other"  # a name that nobody has
+_UNUSED_NAME = "any-other"  # a name that is not in use
 
 
 def question_of(
@@ -54,7 +54,7 @@ def question_of(
     trust_domain: str,
     port: int | None = None,
 ) -> Question:
-    """Return a question about a request of a cell to a member of a destination; `port`: instead of the entrance's."""
+    """Return a question for a request of a cell to a member of a destination. `port` replaces the entrance's."""
     values = request.values
     service = entrance.service
     to = ends.destination_of(destination.kind, member) if service is None else ends.Service.of_key(service)
@@ -106,11 +106,11 @@ def _port(entrance: Entrance) -> int | None:
 
 
 def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, workload: Known = None) -> ends.Source:
-    """Return a caller of a cell; `identity`, `workload`: one that a request asks for."""
+    """Return a caller of a cell. `identity` and `workload`: the values that a request demands."""
     if workload is not None and OTHER not in str(workload):
         return ends.Pod.of_key(str(workload))
-    asked = _FRESH if identity is None else _text(identity)
-    fresh = f"{_FRESH}.example" if isinstance(cell, OtherIdentities | OtherNames) else _FRESH
+    asked = _UNUSED_NAME if identity is None else _text(identity)
+    fresh = f"{_UNUSED_NAME}.example" if isinstance(cell, OtherIdentities | OtherNames) else _UNUSED_NAME
     known, name = cell.example(fresh, asked.strip("/"))
     if name is not None:
         return ends.SpiffeId(known) if known is not None else ends.CertificateName(name)
@@ -124,10 +124,10 @@ def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, 
 
 
 def _no_account(identity: str, trust_domain: str) -> ends.SpiffeId:
-    """Return a SPIFFE ID that begins so, and is no service account's of the trust domain."""
+    """Return a SPIFFE ID with this prefix that is not the ID of a service account of the trust domain."""
     account = account_of(identity)
     is_own = account is not None and account[0] == trust_domain
-    return ends.SpiffeId(f"{identity}/{_FRESH}" if is_own else identity)
+    return ends.SpiffeId(f"{identity}/{_UNUSED_NAME}" if is_own else identity)
 
 
 def _account(identity: str, trust_domain: str) -> ends.Source:
@@ -140,16 +140,16 @@ def _method(value: Known) -> str | None:
 
 
 def _path(value: str) -> str:
-    path = value.replace(OTHER, _FRESH)
+    path = value.replace(OTHER, _UNUSED_NAME)
     return path if path.startswith("/") or path == "*" else f"/{path}"
 
 
 def _host(value: Known) -> str:
-    return f"{_FRESH}.example" if value == OTHER else _text(value)
+    return f"{_UNUSED_NAME}.example" if value == OTHER else _text(value)
 
 
 def _text(value: Known) -> str:
-    return str(value).replace(OTHER, _FRESH)
+    return str(value).replace(OTHER, _UNUSED_NAME)
 
 
 def _each(value: Known) -> Iterator[Known]:

@@ -1,9 +1,9 @@
-"""All answers: for each entrance of each destination, callers to whom the same happens, and what happens to them.
+"""All answers: for each entrance of each destination, groups of callers with the same verdicts.
 
-Callers are sets of cells (`CallerSets`). Where rules look at callers, ports and Services alone, sets are all that is
-computed with; those callers for whom something else in a request decides are grouped by what the rules ask of them, and
-each group has a decision list. The work grows with classes of workloads times what their rules name, not with pods
-times accounts.
+Callers are sets of cells (`CallerSets`). If rules read only callers, ports and Services, only sets are computed. Other
+callers, whose verdicts depend on more attributes, are grouped by the rules that read them, and each group gets a
+decision list. The work grows with the classes of workloads times the names in their rules, not with pods times
+accounts.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from eastgate.reach.numbering import caller_atoms, number_callers
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What happens to the requests of some callers: the FIRST branch whose condition a request meets decides.
+    """The verdicts on the requests of some callers: the FIRST branch whose condition a request meets decides.
 
-    `too_many`: there are more branches than can be listed, and nothing is said.
+    `too_many`: there are too many branches to list, so that the answer has none.
     """
 
     callers: CallerSet
@@ -40,7 +40,7 @@ class Answer:
 
     @property
     def allowed(self) -> bool | None:
-        """Return whether all these requests are allowed, or none; None where that depends."""
+        """Return whether all these requests are allowed, or none; None if it depends on the request."""
         if self.too_many:
             return None
         verdicts = {branch.end.allowed for branch in self.branches}
@@ -48,7 +48,7 @@ class Answer:
 
 
 class Reachability:
-    """All answers of an authority, as long as it does not change. They are computed where somebody asks for them."""
+    """All answers of one version of an authority, computed on demand."""
 
     def __init__(
         self,
@@ -58,10 +58,11 @@ class Reachability:
         callers: CallerSets | None = None,
         is_late: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist.
+        """Prepare the answers. The identities in `known` have their own cells, like existing accounts.
 
-        So shall the accounts of `namespaces`, which need not exist. `callers`: the cells, where several authorities are
-        to have the same (`number_callers`). Once `is_late`, what depends on more than callers is too many cases.
+        So have the accounts of `namespaces`, which need not exist. `callers`: the cells, if several authorities share
+        them (`number_callers`). Once `is_late` returns True, verdicts that depend on more than the caller are too many
+        cases.
         """
         self.authority = authority
         self._known = tuple(known)
@@ -81,14 +82,14 @@ class Reachability:
 
     @cached_property
     def callers(self) -> CallerSets:
-        """Return every cell of callers that some rule tells apart, every account that exists, every namespace."""
+        """Return every cell that a rule distinguishes, every existing account, and every namespace."""
         if self._callers is not None:
             return self._callers
         layers = (layer for destination in self.destinations for layer in _layers(destination))
         return number_callers((self.authority,), layers, self._known, self._namespaces)
 
     def forgetful(self) -> Reachability:
-        """Return one with the same callers that remembers no answer yet, for entrances that are thrown away."""
+        """Return an object with the same callers and an empty cache, for entrances that are not kept."""
         return Reachability(self.authority, self._known, self._namespaces, self.callers)
 
     @cached_property
@@ -96,19 +97,19 @@ class Reachability:
         return ArmIndex(self.callers.callers)
 
     def answers(self, entrance: Entrance, among: CallerSet | None = None) -> tuple[Answer, ...]:
-        """Return what happens at an entrance to whom: every caller, or every one of these, is in exactly one answer.
+        """Return the answers at an entrance. Every caller, or every one in `among`, is in exactly one answer.
 
-        Answers may be about others than these, too.
+        Answers may contain other callers, too.
         """
         decided, left = self._decide(entrance)
         left = left if among is None else left & among
         answers = self._answers.get((entrance, left))
         if answers is None:
-            answers = self._answers[entrance, left] = (*decided, *self._depending(entrance, left))
+            answers = self._answers[entrance, left] = (*decided, *self._answers_by_request(entrance, left))
         return answers
 
     def possible(self, entrance: Entrance, *, allowed: bool) -> CallerSet:
-        """Return the callers who may come to such a verdict at an entrance, by what they are alone."""
+        """Return the callers that may get such a verdict at an entrance, considering only the callers."""
         decided, callers = self._decide(entrance)
         for answer in decided:
             if answer.allowed is allowed:
@@ -118,19 +119,19 @@ class Reachability:
     def branches(
         self, entrance: Entrance, cell: CallerCell, facts: Facts | None = None, spelling: Spelling = Spelling.PLAIN
     ) -> list[Branch]:
-        """Return what happens to the requests of one cell, in full. Raises TooManyEntries."""
+        """Return the full decision list for the requests of one cell. Raises TooManyEntries."""
         known = Facts.of_caller(cell, self.callers.callers).and_(entrance.facts)
         return self._listed(entrance, known if facts is None else known.and_(facts), spelling)
 
     def _decide(self, entrance: Entrance) -> tuple[tuple[Answer, ...], CallerSet]:
-        """Return the answers for callers who alone decide, and the other callers."""
+        """Return the answers that depend only on the caller, and the callers without such an answer."""
         known = self._decided.get(entrance)
         if known is not None:
             return known
         left = self.callers.everybody
-        settled: dict[int, tuple[CallerSet, Ending]] = {}  # an ending is one object, wherever it is met
+        settled: dict[int, tuple[CallerSet, Ending]] = {}  # each ending is one object
         if len(entrance.passages) == 1 and not entrance.hides_http:
-            for callers, ending in self._settled(entrance):
+            for callers, ending in self._endings_by_caller(entrance):
                 left &= ~callers
                 before = settled.get(id(ending))
                 settled[id(ending)] = callers if before is None else callers | before[0], ending
@@ -138,11 +139,11 @@ class Reachability:
         self._decided[entrance] = answers, left
         return answers, left
 
-    def _depending(self, entrance: Entrance, left: CallerSet) -> Iterator[Answer]:
-        """Yield the answers for callers whose verdicts depend on more."""
+    def _answers_by_request(self, entrance: Entrance, left: CallerSet) -> Iterator[Answer]:
+        """Yield the answers for callers whose verdicts depend on more attributes."""
         if left:
             merged: dict[tuple[tuple[Branch, ...], bool], CallerSet] = {}
-            key = tuple(map(id, entrance.layers))  # entrances of one destination mostly have the same
+            key = tuple(map(id, entrance.layers))  # most entrances of one destination have the same layers
             asked = self._asked.get(key)
             if asked is None:
                 asked = self._asked[key] = caller_atoms(entrance.layers)
@@ -152,10 +153,10 @@ class Reachability:
                 merged[ends] = merged.get(ends, 0) | alike
             yield from (Answer(callers, *ends) for ends, callers in merged.items())
 
-    # Callers alone decide
+    # Verdicts that depend only on callers
 
-    def _settled(self, entrance: Entrance) -> Iterator[tuple[CallerSet, Ending]]:
-        """Yield what happens to callers whose verdict depends on nothing else in a request."""
+    def _endings_by_caller(self, entrance: Entrance) -> Iterator[tuple[CallerSet, Ending]]:
+        """Yield the endings of callers whose verdict depends on no other attribute."""
         (passage,) = entrance.passages
         reached: list[tuple[CallerSet, Ending]] = [(self.callers.everybody, OPEN)]
         for point in passage.points:
@@ -183,14 +184,14 @@ class Reachability:
             walk = self._walks[id(layer)] = _LayerWalk(layer, self.callers, self._index)
         return walk
 
-    # More than callers decides
+    # Verdicts that depend on more than callers
 
     def _branches(self, entrance: Entrance, alike: CallerSet) -> tuple[Branch, ...] | None:
-        """Return what happens to the requests of callers whom no rule tells apart; None where that is too much."""
+        """Return the decision list of callers that no rule distinguishes, or None if it is too long."""
         cell = next(self.callers.cells_in(alike))
         looked_at = (attribute for layer in entrance.layers for attribute in layer.looks_at)
         if entrance.hides_http and any(attribute.needs_http for attribute in looked_at):
-            return None  # what nobody sees decides
+            return None  # the verdict depends on attributes that no point sees
         try:
             return fold(self.branches(entrance, cell))
         except TooManyEntries:
@@ -211,7 +212,7 @@ class Reachability:
 
 
 class _LayerWalk:
-    """What a layer says of callers, for facts that are known of their requests."""
+    """The evaluation of a layer for all callers, given some facts about their requests."""
 
     def __init__(self, layer: Layer, callers: CallerSets, index: ArmIndex) -> None:
         self._layer = layer
@@ -220,7 +221,7 @@ class _LayerWalk:
         self._endings: dict[tuple[int, int], Ending] = {}
 
     def of(self, facts: Facts) -> list[tuple[CallerSet, Ending]]:
-        """Return what happens to callers whose verdict depends on nothing else; the others are left out."""
+        """Return the endings of callers whose verdict depends on no other attribute. Other callers are left out."""
         decided: list[tuple[CallerSet, Ending]] = []
         left = self._callers.everybody
         for case in self._layer.cases:
@@ -235,7 +236,7 @@ class _LayerWalk:
         return decided
 
     def _through(self, chain: Chain, callers: CallerSet, facts: Facts, decided: list[tuple[CallerSet, Ending]]) -> None:
-        """Lead callers through the stages of a chain."""
+        """Evaluate the stages of a chain for some callers, and add the results to `decided`."""
         going: list[tuple[CallerSet, Ending]] = [(callers, OPEN)]
         for stage in self._index.stages(chain):
             if not going:
@@ -250,12 +251,12 @@ class _LayerWalk:
         facts: Facts,
         decided: list[tuple[CallerSet, Ending]],
     ) -> list[tuple[CallerSet, Ending]]:
-        """Lead callers through a stage; return those who go on, each with the acceptance that they have then."""
+        """Return the callers that go on after a stage, with their latest acceptance. Add the others to `decided`."""
         asked = 0
         for some, _ in going:
             asked |= some
         passed: list[tuple[CallerSet, Ending]] = []  # with the acceptance of this stage
-        on: CallerSet = 0  # those who go on with the acceptance that they had
+        on: CallerSet = 0  # callers that go on with their earlier acceptance
         for arm in stage.arms:
             held = self._callers.holding(arm.when, facts)
             met = asked & held.sure

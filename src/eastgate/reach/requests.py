@@ -1,4 +1,4 @@
-"""Classes of requests that no rule tells apart: ports, and MCP messages with their tools."""
+"""Classes of requests that no rule distinguishes: ports, and MCP messages with their tools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CALL = "tools/call"
 
 @dataclass(frozen=True, slots=True)
 class PortClass:
-    """Ports that no rule tells apart; `others`: also those that nothing names, of these `ranges`."""
+    """Ports that no rule distinguishes. `others`: also all unnamed ports of these `ranges`."""
 
     ports: tuple[int, ...]
     others: bool
@@ -30,7 +30,7 @@ EVERY_PORT = Between(1, 65_535)
 
 
 def port_classes(looked_at: Iterable[Is | Computed], declared: Iterable[int]) -> list[PortClass]:
-    """Return each port that is declared or that some rule names, and the classes of all others; usually that is one."""
+    """Return one class for each declared port and each port in a rule, and classes for all others (usually one)."""
     matchers = [a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == PORT]
     named: dict[int, list[int]] = {port: [] for port in declared}
     for number, matcher in enumerate(matchers):
@@ -43,7 +43,7 @@ def port_classes(looked_at: Iterable[Is | Computed], declared: Iterable[int]) ->
         within = [number for number, matcher in ranges if matcher.contains(port)]
         classes[tuple(sorted([*named[port], *within]))].append(port)
     unnamed: dict[tuple[int, ...], list[tuple[Between, int]]] = defaultdict(list)
-    for stretch in _stretches(matcher for _, matcher in ranges):
+    for stretch in _split_ranges(matcher for _, matcher in ranges):
         free = next((port for port in range(stretch.first, stretch.last + 1) if port not in named), None)
         if free is not None:
             key = tuple(number for number, matcher in ranges if matcher.contains(free))
@@ -58,8 +58,8 @@ def port_classes(looked_at: Iterable[Is | Computed], declared: Iterable[int]) ->
     return listed
 
 
-def _stretches(ranges: Iterable[Between]) -> Iterator[Between]:
-    """Yield the stretches of ports between the ends of ranges: all of a stretch are alike."""
+def _split_ranges(ranges: Iterable[Between]) -> Iterator[Between]:
+    """Yield the ranges of ports between the ends of the given ranges. No given range splits one of them."""
     starts = {start for matcher in ranges for start in (matcher.first, matcher.last + 1)}
     cuts = sorted({EVERY_PORT.first, *(start for start in starts if EVERY_PORT.contains(start))})
     for first, following in zip_longest(cuts, cuts[1:], fillvalue=EVERY_PORT.last + 1):
@@ -68,9 +68,9 @@ def _stretches(ranges: Iterable[Between]) -> Iterator[Between]:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveMessage:
-    """An MCP message, or some that no rule tells apart: the method, the tool, and `*` where it stands for many.
+    """An MCP message, or several that no rule distinguishes: the method and the tool. `*` represents all others.
 
-    No method: it is no MCP message. `method` is None and `any` is set where nobody looks at messages.
+    No method: the request is not an MCP message. `method` is None and `any` is set if no rule reads messages.
     """
 
     method: str | None
@@ -93,7 +93,7 @@ ANY_MESSAGE = EffectiveMessage(None, None, Facts(), any=True)
 
 
 def messages(looked_at: Sequence[Is | Computed]) -> list[EffectiveMessage]:
-    """Return each message that some rule names, and one for all others."""
+    """Return each message that a rule names, and one for all others."""
     mentioned: set[Attribute] = set()
     for atom in looked_at:
         mentioned |= {atom.attribute} if isinstance(atom, Is) else atom.attributes
@@ -118,7 +118,7 @@ def _message(name: str | None, method: str | None, tool: str | None, value: str 
 
 
 def _texts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, str]]:
-    """Yield a name for each class of texts, and a text of it."""
+    """Yield a name for each class of texts, and a text in it."""
     given = list(matchers)
     starts = sorted({m.text for m in given if isinstance(m, Prefix)})
     ends = sorted({m.text for m in given if isinstance(m, Suffix)})

@@ -1,7 +1,7 @@
-"""Concrete values for tests that no matcher can express: texts that a pattern matches, and values that tests compare.
+"""Concrete values for tests that no matcher can express: texts that a pattern matches, and values in comparisons.
 
-A witness says of such a test only how it comes out. What is tried here is tried on the engine afterwards, so that a bad
-guess costs time and nothing else.
+A witness only has the results of such tests. The engine decides each request that is made here, so a wrong guess costs
+only time.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from eastgate.ir import Computed, Known, Request
 from eastgate.ir.attributes import ADDRESSES, PATHS, SENT_PATH, Attribute
 from eastgate.ir.symbolic.cells import OTHER
 
-_MOST_REQUESTS = 60
-_MOST_VALUES = 8  # of one attribute
+_MAX_REQUESTS = 60
+_MAX_VALUES = 8  # values of one attribute
 _LITERAL = regex(r"""'([^'\\]{0,200})'|"([^"\\]{0,200})\"""")
 _PATTERN = regex(r"[\\^$\[(*+?|]")
-_LONGEST = 1_000  # characters
-_ALTERNATIVES = 3  # of one pattern that are tried
+_MAX_CHARACTERS = 1_000  # characters
+_MAX_ALTERNATIVES = 3  # tries for one pattern
 
 
 def concrete_requests(request: Request) -> Iterator[Request]:
-    """Yield requests in whose place a witness stands: the tests that it assumes an outcome of come out so."""
+    """Yield concrete requests for a witness: the tests with an assumed result have this result."""
     assumed = {test: held for test, held in request.assumed.items() if isinstance(test, Computed) and held is not None}
     if not assumed:
         yield request
@@ -38,7 +38,7 @@ def concrete_requests(request: Request) -> Iterator[Request]:
         if all(test.holds(candidate) == held for test, held in assumed.items()):
             yield Request(candidate)
             yielded += 1
-            if yielded == _MOST_REQUESTS:
+            if yielded == _MAX_REQUESTS:
                 return
     if not yielded:
         yield request
@@ -62,12 +62,12 @@ def _values(attribute: Attribute, request: Request, assumed: Mapping[Computed, b
         values["203.0.113.7"] = None
     else:
         values |= {OTHER: None, None: None}
-    return list(values)[: _MOST_VALUES + 2]
+    return list(values)[: _MAX_VALUES + 2]
 
 
 def _literals(text: str) -> Iterator[str]:
-    """Yield the texts in quotes of an expression, alone and with more behind them, or what they match as patterns."""
-    for match in islice(_LITERAL.finditer(text), _MOST_VALUES):
+    """Yield the quoted texts of an expression, alone and with a suffix, or texts that they match as patterns."""
+    for match in islice(_LITERAL.finditer(text), _MAX_VALUES):
         literal = match[1] if match[1] is not None else match[2]
         yield literal
         if _PATTERN.search(literal):
@@ -77,10 +77,10 @@ def _literals(text: str) -> Iterator[str]:
 
 
 def texts_matching(pattern: str) -> Iterator[str]:
-    """Yield texts that a regular expression matches; none where none could be made."""
+    """Yield texts that a regular expression matches, or none if none could be made."""
     try:
         parsed = _parser.parse(pattern)
-        texts = dict.fromkeys(_sequence(parsed, choice) for choice in range(_ALTERNATIVES))
+        texts = dict.fromkeys(_sequence(parsed, choice) for choice in range(_MAX_ALTERNATIVES))
         yield from (text for text in texts if re.fullmatch(pattern, text))
     except (re.error, ValueError, OverflowError, NotImplementedError, RecursionError):
         return
@@ -107,7 +107,7 @@ def _piece(operator: object, argument: object, choice: int) -> str:
         case "MAX_REPEAT" | "MIN_REPEAT", (int(least), most, inner):
             times = min(max(least, choice), 1_000 if most is _constants.MAXREPEAT else int(str(most)))
             piece = _sequence(inner, choice)
-            if len(piece) * times > _LONGEST:
+            if len(piece) * times > _MAX_CHARACTERS:
                 raise NotImplementedError
             return piece * times
         case "AT", _:
@@ -117,7 +117,7 @@ def _piece(operator: object, argument: object, choice: int) -> str:
 
 
 def _member(members: list[tuple[object, object]]) -> str:
-    """Return a character of a class, or one that is in none of its parts where it is negated."""
+    """Return a character of a class. If the class is negated, the character is in none of its parts."""
     pattern = [(str(operator), argument) for operator, argument in members]
     negated = bool(pattern) and pattern[0][0] == "NEGATE"
     for code in (*b"xa0-_./", *range(33, 127), 32):

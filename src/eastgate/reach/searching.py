@@ -1,7 +1,7 @@
-"""Requests that show a statement to be false: one of some callers that is allowed, or denied, though none may be.
+"""Requests that disprove a statement: a request of some callers that is allowed, or denied, although none may be.
 
-What is looked for is a request that comes to a branch with that verdict. The search is exact: where it finds nothing
-there is no such request, and where there are too many cases it gives up and says so (`GaveUp`).
+The search looks for a request that reaches a branch with that verdict. It is exact: if it finds nothing, no such
+request exists. If there are too many cases, it raises `GaveUp`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MESSAGES = frozenset({MCP_METHOD, MCP_TOOL})
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A request of a cell of callers, and what happens to it. What the request does not say does not matter."""
+    """A request of a caller cell, and its verdict. Attributes that the request leaves out do not matter."""
 
     cell: CallerCell
     request: Request
@@ -47,9 +47,9 @@ class Witness:
 def witnesses(
     reach: Reachability, entrance: Entrance, callers: CallerSet, where: Predicate = ALWAYS, *, allowed: bool
 ) -> Iterator[Witness]:
-    """Yield requests of these callers that meet a condition and come to such a verdict, one for each branch that can.
+    """Yield requests of these callers that meet a condition and get such a verdict, one for each branch with it.
 
-    Raises GaveUp where that cannot be found out.
+    Raises GaveUp if there are too many cases.
     """
     for answer in reach.answers(entrance, callers):
         some = answer.callers & callers

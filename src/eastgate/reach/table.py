@@ -1,8 +1,8 @@
-"""The effective table: who may reach what, by which rule, and under which conditions.
+"""The effective table: the callers that may reach each destination, with the rules and conditions.
 
-Callers and requests fall into classes that no rule tells apart. For each pair of classes the layers are reduced to
-branches, all policies, tiers and denials taken into account; classes for which they come out equal share a row. The
-table is exact: a row says of each request in it what the engine would (a test holds the two together).
+Callers and requests form classes that no rule distinguishes. For each pair of classes the layers are reduced to
+branches, which include all policies, tiers and denials. Classes with equal branches share a row. The table is exact: a
+row has the verdict of the engine for each request in it, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from eastgate.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class EffectiveDestination:
-    """An address as callers use it: ALL of its points must allow. `others`: also every port that no rule names."""
+    """An address as callers use it. ALL of its points must allow. `others`: also every port that no rule names."""
 
     name: str
     points: tuple[EnforcementPoint, ...]
@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def verdict(self) -> str:
-        """Return `allow` or `deny`; `if` where that depends on conditions."""
+        """Return `allow` or `deny`, or `if` if the verdict depends on conditions."""
         if self.too_many:
             return "if"
         allowed = {branch.end.allowed for branch in self.branches}
@@ -51,7 +51,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Callers and requests to which the same happens."""
+    """Callers and requests with the same verdicts."""
 
     callers: tuple[CallerEntry, ...]
     destinations: tuple[EffectiveDestination, ...]
@@ -61,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveTable:
-    """All rows; every caller and every request is in exactly one."""
+    """All rows. Every caller and every request is in exactly one row."""
 
     rows: tuple[Row, ...]
     callers: tuple[CallerEntry, ...]
@@ -70,7 +70,7 @@ class EffectiveTable:
 
 
 def destinations_at(point: EnforcementPoint, declared: Iterable[int]) -> list[EffectiveDestination]:
-    """Return the destinations at a point: the ports that are declared, those that some rule names, and all others."""
+    """Return the destinations at a point: the declared ports, the ports that rules name, and all others."""
     return [
         EffectiveDestination(
             "", (EnforcementPoint(point.names, point.layers, point.facts.and_(ports.facts)),), ports.ports, ports.others
@@ -87,7 +87,7 @@ def _atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
 def effective_table(
     destinations: Sequence[EffectiveDestination], settings: Settings, given: Facts | None = None
 ) -> EffectiveTable:
-    """Return the table of some destinations; `given`: for requests of which these facts are known."""
+    """Return the table of some destinations. `given`: only for requests with these facts."""
     layers = {
         id(layer): layer for destination in destinations for point in destination.points for layer in point.layers
     }

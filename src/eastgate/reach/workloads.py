@@ -18,7 +18,7 @@ from eastgate.reach.requests import PortClass, port_classes
 
 
 def workloads(authority: Authority) -> list[Destination]:
-    """Return the classes of workloads that decide alike, at the ports that they declare or that some rule names."""
+    """Return the classes of workloads that decide alike, at the ports that they declare or that a rule names."""
     return [workload_class(authority, layers, members) for layers, members in classes(authority)]
 
 
@@ -32,11 +32,11 @@ def classes(authority: Authority) -> list[tuple[tuple[Layer, ...], list[Workload
 
 
 def layers_before(authority: Authority, workload: Workload) -> tuple[Layer, ...]:
-    """Return all layers that a request to a workload passes: the network's, and those of its proxy."""
+    """Return all layers that a request to a workload passes: the layer of network policies, and those of its proxy."""
     own = programs_of(authority).program(workload.key).layers
     if not programs_of(authority).has_network_policies:
         return own
-    from eastgate.reach.network import network_layers  # many have no such policies
+    from eastgate.reach.network import network_layers  # many authorities have no network policies
 
     return (*network_layers(authority, workload), *own)
 
@@ -45,23 +45,23 @@ def workload_class(
     authority: Authority,
     layers: tuple[Layer, ...],
     members: Sequence[Workload],
-    beside: Sequence[Layer] = (),
+    other_layers: Sequence[Layer] = (),
     ports: Iterable[int] = (),
     services: Iterable[str] = (),
 ) -> Destination:
-    """Return workloads that have these layers as one destination.
+    """Return workloads with these layers as one destination.
 
-    `beside`: what these layers tell apart is told apart as well; and `ports` and `services` are also declared.
+    `other_layers`: layers whose distinctions count, too. `ports` and `services`: count as declared, too.
     """
     keys = tuple(workload.key for workload in members)
-    telling = (*layers, *beside)
-    looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in telling))
+    compared = (*layers, *other_layers)
+    looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in compared))
     declared = sorted({*ports, *(port.number for workload in members for port in workload.ports)})
-    port_sets = port_classes(_port_atoms(telling) if PORT in looked_at else (), declared)
+    port_sets = port_classes(_port_atoms(compared) if PORT in looked_at else (), declared)
     addressed: list[str | None] = [None]
     if SERVICE in looked_at:
         behind = {service for workload in members for service in authority.world.services_of(workload.key)}
-        addressed += sorted({*behind, *services} & _services_in(telling))
+        addressed += sorted({*behind, *services} & _services_in(compared))
     entrances = tuple(_workload_entrance(keys, layers, port, service) for service in addressed for port in port_sets)
     return Destination(DestinationKind.POD, keys, entrances, layers, keys)
 
@@ -93,7 +93,7 @@ def _services_in(layers: Iterable[Layer]) -> set[str]:
 
 
 def endpoints(authority: Authority, service: Service) -> dict[int | None, tuple[tuple[str, int | None], ...]]:
-    """Return where each port of a Service leads to: workloads, each with its port. A Service without ports has None."""
+    """Return the workloads, each with its port, for each port of a Service; None if the Service has no ports."""
     world = authority.world
     pods = [world.workloads[key] for key in sorted(world.pods_of(service.key))]
     if not service.ports:
@@ -105,7 +105,7 @@ def endpoints(authority: Authority, service: Service) -> dict[int | None, tuple[
 
 
 def service_alone(authority: Authority, service: Service) -> Destination:
-    """Return a Service as a destination of its own: at each of its ports ALL workloads that it leads to must allow."""
+    """Return a Service as its own destination. At each of its ports, ALL workloads that it leads to must allow."""
     entrances = []
     for port, ends in endpoints(authority, service).items():
         alike: dict[tuple[tuple[int, ...], int | None], tuple[tuple[Layer, ...], list[str]]] = {}
@@ -130,18 +130,20 @@ def _addressed(service: Service, number: int | None) -> Facts:
 
 
 def backends(authority: Authority) -> list[Destination]:
-    """Return every Backend, as it is past all gateways."""
+    """Return every Backend, as a destination after all gateways."""
     return [backend_alone(authority, backend) for backend in authority.world.backends.values()]
 
 
 def backend_alone(
-    authority: Authority, backend: Backend, beside: Sequence[Layer] = (), ports: Iterable[int] = ()
+    authority: Authority, backend: Backend, other_layers: Sequence[Layer] = (), ports: Iterable[int] = ()
 ) -> Destination:
-    """Return a Backend as it is past all gateways; `beside` and `ports`: as for workloads."""
+    """Return a Backend as a destination after all gateways. `other_layers` and `ports`: as for workloads."""
     point = BackendNamed(backend.namespace, backend.name)
     facts = Facts({BACKEND: backend.key})
     layers = programs_of(authority).program(point).layers
     passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
-    classes = port_classes(_port_atoms((*layers, *beside)), sorted({*ports, *([backend.port] if backend.port else [])}))
+    classes = port_classes(
+        _port_atoms((*layers, *other_layers)), sorted({*ports, *([backend.port] if backend.port else [])})
+    )
     entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,), ranges=port.ranges) for port in classes)
     return Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,))

@@ -1,1 +1,1 @@
-"""Input becomes data: manifests with positions, objects of an API server, tokens, MCP messages."""
+"""Readers of all input: manifests with positions, objects of an API server, tokens, MCP messages."""

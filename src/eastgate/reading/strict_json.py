@@ -1,7 +1,7 @@
-"""Reads JSON that strangers wrote, so that no other reader of the same bytes could see something else in it.
+"""Reads untrusted JSON, so that no other reader of the same bytes could read something else.
 
-Python's own reader takes the last of two equal keys, NaN, halves of characters, and numbers that others round. Where
-two parties read one text differently, one of them can be deceived, so all of that is a problem here.
+Python's own reader accepts the last of two equal keys, NaN, halves of characters, and numbers that others round. If two
+parties read one text differently, one of them can be deceived, so all of these are errors here.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from eastgate.basics.regexes import regex
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 MAX_DEPTH = 32
-"""Objects and arrays inside each other. Claims go through readers that recurse."""
+"""The depth of objects and arrays. Claims are read by recursion."""
 
 _INTEGERS = range(-(2**63), 2**64)
 _SURROGATE = regex(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F])|\\.")
 
 
 class JsonFlaw(Enum):
-    """Why a text is refused."""
+    """The reason why a text is refused."""
 
     ENCODING = auto()
     SYNTAX = auto()
@@ -35,7 +35,7 @@ class JsonFlaw(Enum):
 
 
 class JsonProblem(ValueError):  # noqa: N818 - what is wrong with their text, not with us
-    """Says what is wrong in a few words that complete "the header …", and repeats nothing of the text."""
+    """Error: a few words that complete "the header …", and repeat no text of the input."""
 
     def __init__(self, flaw: JsonFlaw, text: str) -> None:
         super().__init__(text)
@@ -43,10 +43,10 @@ class JsonProblem(ValueError):  # noqa: N818 - what is wrong with their text, no
 
 
 class JsonReader:
-    """Reads JSON within bounds.
+    """Reads JSON within limits.
 
-    Numbers are read by `parse_int` and `parse_float`. A `lenient` reader takes duplicate keys and halves of characters
-    as Python does.
+    `parse_int` and `parse_float` read numbers. A `lenient` reader accepts duplicate keys and halves of characters as
+    Python does.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class JsonReader:
             raise JsonProblem(JsonFlaw.SYNTAX, "is not JSON") from None
         if not self._lenient and "\\u" in text and any(match.group(1) for match in _SURROGATE.finditer(text)):
             raise JsonProblem(JsonFlaw.CHARACTER, "has an escape that is not a character")
-        # The brackets are at least as many as the levels, and are counted much faster.
+        # There are at least as many brackets as levels, and brackets are counted much faster.
         if max_depth is not None and text.count("{") + text.count("[") > max_depth and _is_deeper(value, max_depth):
             raise JsonProblem(JsonFlaw.DEPTH, f"is nested more than {max_depth} deep")
         return value
 
 
 def read_object(data: bytes) -> dict[str, Json]:
-    """Read the JSON object that these bytes are, with numbers of 64 bits. Raises JsonProblem."""
+    """Read the JSON object in these bytes, with 64-bit numbers. Raises JsonProblem."""
     value = read_json(data)
     if not isinstance(value, dict):
         raise JsonProblem(JsonFlaw.SYNTAX, "is not a JSON object")
@@ -91,7 +91,7 @@ def read_object(data: bytes) -> dict[str, Json]:
 
 
 def read_json(data: bytes, max_depth: int = MAX_DEPTH) -> Json:
-    """Read the JSON that these bytes are, with numbers of 64 bits. Raises JsonProblem."""
+    """Read the JSON value in these bytes, with 64-bit numbers. Raises JsonProblem."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -122,7 +122,7 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def _integer(digits: str) -> int:
-    # The length first: reading a number takes time that grows with its square.
+    # The length is tested first, because reading a number takes quadratic time.
     if len(digits) > 20 or (number := int(digits)) not in _INTEGERS:
         raise JsonProblem(JsonFlaw.NUMBER, "has an integer of more than 64 bits")
     return number

@@ -1,7 +1,7 @@
-"""Conditions on which the requests that a question may mean are allowed, for all of them at once.
+"""Conditions under which a question is allowed, for all requests that it may mean.
 
-A question without a method may be about bytes or about any HTTP request, if its port speaks HTTP. The conditions come
-from the symbolic evaluation that graphs use.
+A question without a method may mean bytes or any HTTP request, if its port may carry HTTP. The conditions come from the
+symbolic evaluation that `eastgate graph` uses.
 """
 
 from __future__ import annotations
@@ -61,18 +61,18 @@ from eastgate.reports.conditions import VALID_TOKEN, condition_text, readable, s
 from eastgate.reports.graph.conditions import allowed_when, explain_branches
 from eastgate.reports.rephrasing import options, spellings
 
-_MOST_ARRIVALS, _MOST_ATOMS = 64, 80  # that are evaluated together
-_MOST_SEARCHED = 30  # atoms of a condition for which a request is looked for
-_MOST_TRIED = 8  # conditions for which an example is looked for
-_LONGEST = 160  # characters of conditions that are better than an example
-_SAYS_HTTP, _BYTES = (Is(APPLICATION, OneOf(frozenset({name}))) for name in ("http", "bytes"))
+_MAX_ARRIVALS, _MAX_ATOMS = 64, 80  # limits of one symbolic evaluation
+_MAX_WITNESS_ATOMS = 30  # of a condition for which a witness is searched
+_MAX_EXAMPLES = 8  # conditions for which an example is searched
+_MAX_CONDITION_CHARS = 160  # if the conditions are longer, an example is shown instead
+_IS_HTTP, _IS_BYTES = (Is(APPLICATION, OneOf(frozenset({name}))) for name in ("http", "bytes"))
 
-_RAW = frozenset({"tcp", "tls", "https", "udp", "mongo", "mysql", "redis"})
+_RAW_PROTOCOLS = frozenset({"tcp", "tls", "https", "udp", "mongo", "mysql", "redis"})
 """Names of protocols that proxies pass on as bytes."""
 
 
 def widen(arrival: Arrival, at: PointPrograms, *, question: Question, world: World) -> Request:
-    """Return a request whose protocol is unknown, if its port may speak HTTP and the question says nothing of it."""
+    """Remove the protocol from a request, if its port may carry HTTP and the question names no HTTP attribute."""
     request = arrival.request
     if arrival.entry.hides_http:
         return request
@@ -92,7 +92,7 @@ def hides_http(decision: Decision, authority: Authority) -> bool:
 
 
 def _speaks_only_bytes(arrival: Arrival, world: World) -> bool:
-    """Return whether the port is of a protocol that no proxy reads as HTTP, by the names that Services give it."""
+    """Return whether the names of the Service ports declare a protocol that proxies do not parse as HTTP."""
     values = arrival.request.values
     port, workload = values.get(PORT), workload_at(arrival.points, world)
     if not isinstance(port, int) or workload is None:
@@ -107,11 +107,11 @@ def _speaks_only_bytes(arrival: Arrival, world: World) -> bool:
         if port in world.target_ports(world.services[key], declared.port, workload)
     ]
     names = leading or [declared.name for declared in workload.ports if declared.number == port]
-    return bool(names) and all((name or "").lower().partition("-")[0] in _RAW for name in names)
+    return bool(names) and all((name or "").lower().partition("-")[0] in _RAW_PROTOCOLS for name in names)
 
 
 class AllowedRequests:
-    """The requests that a question may mean as requests: which of them are allowed, for all of them at once."""
+    """All requests that a question may mean, divided into allowed and denied ones."""
 
     def __init__(self, question: Question, authority: Authority) -> None:
         self._question = question
@@ -129,7 +129,7 @@ class AllowedRequests:
     def _evaluate(self) -> None:
         index = ArmIndex(CallerCells(self._authority.settings))
         arrivals = decider_of(self._authority).arrivals(self._question, with_network=True)
-        if len(arrivals) > _MOST_ARRIVALS or not all(_is_plain(arrival, at) for arrival, at in arrivals):
+        if len(arrivals) > _MAX_ARRIVALS or not all(_is_plain(arrival, at) for arrival, at in arrivals):
             return
         lists: dict[tuple[Branch, ...], None] = {}
         possible: dict[Predicate, None] = {}
@@ -151,7 +151,7 @@ class AllowedRequests:
             self._reads_tokens = self._reads_tokens or any(map(_is_token, at.looked_at))
             deriving = (each for each in at.derivations if isinstance(each, TokenDeriving))
             self._issuers |= dict.fromkeys(issuer for each in deriving for issuer in each.issuers)
-        if len({atom for branches in lists for branch in branches for atom in atoms(branch.when)}) > _MOST_ATOMS:
+        if len({atom for branches in lists for branch in branches for atom in atoms(branch.when)}) > _MAX_ATOMS:
             raise TooManyEntries
         self._possible = all_of(possible)
         self._branches = fold(in_sequence(list(lists), OPEN))
@@ -159,7 +159,7 @@ class AllowedRequests:
     def allowed_questions(self) -> Iterator[Question]:
         """Yield a question for each condition on which requests are allowed."""
         conditions = _alternatives(self.condition) if self._branches else self._guards
-        for part in conditions[:_MOST_TRIED]:
+        for part in conditions[:_MAX_EXAMPLES]:
             try:
                 found = self._witness(part)
             except GaveUp:
@@ -170,9 +170,11 @@ class AllowedRequests:
                     yield from self._with_tokens(filled)
 
     def _with_tokens(self, question: Question) -> Iterator[Question]:
-        """Yield the question with the tokens that it may have, if it says nothing of them and rules look at them."""
-        said = (self._question.claims, self._question.token, self._question.headers)
-        if not self._reads_tokens or self._question.no_token or any(part is not None for part in said):
+        """Yield the question without a token and with a token of each issuer, if it names none and rules read
+        tokens.
+        """
+        token_parts = (self._question.claims, self._question.token, self._question.headers)
+        if not self._reads_tokens or self._question.no_token or any(part is not None for part in token_parts):
             yield question
             return
         yield replace(question, claims=None, no_token=True)
@@ -190,7 +192,7 @@ class AllowedRequests:
         return straightened(allowed_when(opposite))
 
     def depends(self, allowed: Question) -> Depends | None:
-        """Return the conditions, by the shorter of what is allowed and what is denied; None if there are none."""
+        """Return the allowed or the denied conditions, whichever text is shorter; None without any."""
         if not self._branches:
             return None
         allowed_parts = map(_beside_token, _alternatives(self.condition))
@@ -206,7 +208,7 @@ class AllowedRequests:
         texts = tuple(dict.fromkeys(map(_text, about)))
         if any(attribute in (MCP_METHOD, MCP_TOOL) for attribute in looked_at):
             by_denials, texts = False, (explain_branches(self._branches) or OTHERWISE,)
-        if len(", ".join(texts[:3])) > _LONGEST:
+        if len(", ".join(texts[:3])) > _MAX_CONDITION_CHARS:
             return None
         refused = (INVALID_TOKEN,) if any(map(_is_token, looked_at)) else ()
         allow: tuple[str, ...] = (OTHERWISE,) if texts else (WITHOUT_TOKEN,)
@@ -216,9 +218,9 @@ class AllowedRequests:
         return Depends(allow, deny, tuple(allowed.arguments), is_condition=True, options=options(looked_at))
 
     def _witness(self, part: Predicate) -> Request | None:
-        """Return a request that meets a condition; None where there is none. Raises GaveUp."""
+        """Return a request that meets a condition, or None if no request does. Raises GaveUp."""
         wanted = both((part, self._possible))
-        if len(set(atoms(wanted))) > _MOST_SEARCHED:
+        if len(set(atoms(wanted))) > _MAX_WITNESS_ATOMS:
             raise GaveUp
         return None if wanted == NEVER else witness(wanted)
 
@@ -246,7 +248,7 @@ def _is_token(attribute: Attribute) -> bool:
 
 
 def _asks_of_token(part: Predicate) -> bool:
-    """Return whether a condition is that a proxy refuses the token of a request, whatever else there is."""
+    """Return whether a condition depends only on the token, apart from the protocol."""
     rest = [conjunct for conjunct in conjuncts(part) if not any(map(_is_token, mentions(conjunct)))]
     return len(rest) < len(conjuncts(part)) and all(mentions(conjunct) == {APPLICATION} for conjunct in rest)
 
@@ -256,9 +258,9 @@ def _beside_token(part: Predicate) -> Predicate:
 
 
 def _text(part: Predicate) -> str:
-    """Render a condition, with what it asks of a token at its end."""
+    """Render a condition. Its requirements on the token come last."""
     part = rewrite(part, _as_host)
-    if part in (_BYTES, Not(_SAYS_HTTP)):
+    if part in (_IS_BYTES, Not(_IS_HTTP)):
         return "bytes"
     parts = conjuncts(readable(part))
     tokens = [conjunct for conjunct in parts if mentions(conjunct) and all(map(_is_of_token, mentions(conjunct)))]
@@ -266,7 +268,7 @@ def _text(part: Predicate) -> str:
     held = [conjunct for conjunct in tokens if not isinstance(conjunct, Not)]
     texts = [condition_text(all_of(rest))] if rest or not tokens else []
     texts += [f"with {_token_text(held)}"] if held else []
-    denied = [each.part for each in tokens if isinstance(each, Not)]  # that tokens are refused is said for itself
+    denied = [each.part for each in tokens if isinstance(each, Not)]  # the refusal of tokens is rendered separately
     texts += [WITHOUT_TOKEN if each == VALID_TOKEN else f"without {_token_text(conjuncts(each))}" for each in denied]
     return " ".join(texts)
 
@@ -276,7 +278,7 @@ def _is_of_token(attribute: Attribute) -> bool:
 
 
 def _token_text(parts: Sequence[Predicate]) -> str:
-    """Render what is asked of the claims of a token. One with a claim that has a value is valid."""
+    """Render the requirements on the claims of a token. A token that has a claim with a value is valid."""
     named = [f"claim {part.attribute.key}={_values(part)}" for part in parts if _is_listed(part)]
     others = [part for part in parts if not _is_listed(part) and not (named and _is_principal(part))]
     return " and ".join([*named, *map(_part_text, others)])
@@ -293,7 +295,7 @@ def _part_text(part: Predicate) -> str:
 
 
 def _as_host(atom: Is | Computed) -> Predicate:
-    """Return a condition on the host, in whatever form a proxy compares it, for people."""
+    """Return a condition on the host in the form that people read, whichever header a proxy compares."""
     return Is(HOST, atom.matcher) if isinstance(atom, Is) and atom.attribute.kind is AttributeKind.AUTHORITY else atom
 
 
@@ -306,7 +308,7 @@ def _values(atom: Is) -> str:
 
 
 def _is_plain(arrival: Arrival, at: PointPrograms) -> bool:
-    """Return whether rules alone decide, of a request that no proxy refuses for its form."""
+    """Return whether rules alone decide: the request is well-formed, and no authorizer is asked."""
     request = arrival.request
     is_refused = request.bad_host or request.refused_path or request.respelled_path
     hides = arrival.entry.hides_http and at.looks_at_http
@@ -318,7 +320,10 @@ def _guard(entry: EntryPoint) -> Predicate | None:
 
 
 def _answers(at: PointPrograms, request: Request) -> dict[Attribute, Known]:
-    """Return the answers of external authorizers as attributes; silence is absence."""
+    """Return the answers of external authorizers as attributes.
+
+    An authorizer that gave no answer has the value None.
+    """
     values: dict[Attribute, Known] = {}
     for ask in (ask for layer in at.layers for ask in layer.asks):
         answer = request.answers.get(ask.authorizer)
@@ -328,7 +333,7 @@ def _answers(at: PointPrograms, request: Request) -> dict[Attribute, Known]:
 
 
 def _alternatives(predicate: Predicate) -> Sequence[Predicate]:
-    """Return the alternatives of a condition, also of one that asks besides for HTTP and for no refused token alone."""
+    """Return the alternatives of a condition. Requirements on HTTP or on the token are repeated in each of them."""
     if isinstance(predicate, Or):
         return predicate.parts
     parts = conjuncts(predicate)

@@ -1,8 +1,8 @@
-"""A cluster to report on: its authority, the manifests as their authors wrote them, and which policy affects what.
+"""The cluster that a report is about: its authority, its manifests and the effects of each policy.
 
-Which policy affects a workload is read from the workload's own layers, so that it is the real effect and not what a
-selector promises: a Baseline policy that a team's own policy replaces, an AuthorizationPolicy on a Server of another
-pod's port and an AuthPolicy that came second leave no trace in them.
+The effects on a workload are read from the compiled layers of that workload, not from selectors. A policy without an
+effect is therefore not listed: for example, a Baseline policy that a team's policy replaces, an AuthorizationPolicy for
+a Server of another port, or an AuthPolicy that lost a conflict.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The policies that shape some layers, and those that are only observed there."""
+    """The policies that shape some layers, and those that are only observed there (audit mode)."""
 
     enforced: frozenset[PolicyRef]
     observed: frozenset[PolicyRef]
 
 
 def effects_of(layers: Iterable[Layer]) -> Effects:
-    """Collect the policies that left rules in some layers, or chose one of their chains."""
+    """Collect the policies that have rules in some layers, or that chose one of their chains."""
     enforced: set[PolicyRef] = set()
     observed: set[PolicyRef] = set()
     for layer in layers:
@@ -64,16 +64,16 @@ def effects_of(layers: Iterable[Layer]) -> Effects:
 
 
 class Cluster:
-    """An authority, the documents that it was built from, and which policy affects what.
+    """An authority, the documents that it was built from, and the effects of each policy.
 
-    `verbose`: tables are about all requests, with exact conditions, and not about usual ones only.
+    `verbose`: tables cover all requests with exact conditions, instead of usual requests only.
     """
 
     def __init__(self, authority: Authority, documents: Sequence[Document] = (), *, verbose: bool = False) -> None:
         self.authority = authority
         self.verbose = verbose
         self.documents = list(documents)
-        self.findings: list[Finding] | None = None  # of lint, once they are asked for
+        self.findings: list[Finding] | None = None  # findings of lint, computed on first use
         self._enforcement: dict[Point, list[PolicyEnforcement]] = {}
         self._by_class: dict[tuple[str | int, ...], object] = {}
 
@@ -89,13 +89,16 @@ class Cluster:
         unread: Handling = Handling.BY_KIND,
         verbose: bool = False,
     ) -> Cluster:
-        """Build one. Raises ManifestError where a manifest has errors; not `strict`: one other than of a policy."""
+        """Build a cluster from documents. Raises ManifestError for manifests with errors.
+
+        Unless `strict`, errors of policies do not raise; the policies close their targets instead.
+        """
         manifests = sort_documents(documents, settings, reporter, twice)
         return cls(Authority(manifests, settings, strict=strict, unread=unread), documents, verbose=verbose)
 
     @property
     def given(self) -> Facts | None:
-        """Return what is known of the requests that tables are about."""
+        """Return the facts that hold for all requests of the tables."""
         return None if self.verbose else USUAL_FACTS
 
     @property
@@ -114,7 +117,7 @@ class Cluster:
         }
 
     def document(self, ref: PolicyRef | ObjectId) -> Document | None:
-        """Return the manifest of a policy or of something that exists, as its author wrote it."""
+        """Return the manifest of a policy or of another object, as its author wrote it."""
         namespace = ref.namespace or None
         document = self._by_name.get((ref.group, ref.kind, namespace, ref.name))
         if document is None and namespace in (self.authority.settings.namespace, None):
@@ -125,13 +128,13 @@ class Cluster:
         return programs_of(self.authority).program(point).layers
 
     def attached(self, point: Point) -> list[Policy]:
-        """Return the policies that target a point, each once; of a workload, also those of its network."""
+        """Return the policies that target a point, each once. For a workload, include the network policies."""
         engine = programs_of(self.authority)
         attached = (each.policy for at in (point, *self.network_ends(point)) for each in engine.attached(at))
         return list({policy.ref: policy for policy in attached}.values())
 
     def network_ends(self, point: Point) -> tuple[NetworkEnd, ...]:
-        """Return the ends of connections at a workload, where the network applies policies."""
+        """Return the network ends of a workload, if network policies apply to it."""
         engine = programs_of(self.authority)
         if not isinstance(point, str) or not engine.has_network_policies:
             return ()
@@ -141,9 +144,9 @@ class Cluster:
         return tuple(NetworkEnd(point, direction) for direction in reversed(Direction))
 
     def unconsidered(self, points: Iterable[Point], *, network: bool = False) -> Unconsidered:
-        """Return what was not read and could change who may reach some points, for any caller.
+        """Return the unread objects that could change the callers of some points.
 
-        `network`: policies of the network were not looked at either.
+        `network`: include objects of network APIs, because network policies were not considered either.
         """
         authority = self.authority
         elsewhere = len(authority.rejected) - len(self.rejected_at(points))
@@ -151,11 +154,11 @@ class Cluster:
         return objects.about(points, Callers(anybody=True), authority.world, rejected=elsewhere)
 
     def rejected_at(self, points: Iterable[Point]) -> list[RejectedPolicy]:
-        """Return the policies that cannot be read and that are about some points, also at the ends of connections."""
+        """Return the invalid policies that target some points, including their network ends."""
         return self.authority.rejected_at([at for point in points for at in (point, *self.network_ends(point))])
 
     def effects(self, point: Point) -> Effects:
-        """Return the policies that really affect a point, computed once for workloads that decide alike."""
+        """Return the policies that affect a point. Workloads that decide alike share one computation."""
         return self.of_class("effects", point, lambda: self._effects(point))
 
     def _effects(self, point: Point) -> Effects:
@@ -163,7 +166,7 @@ class Cluster:
         return self._with_silent(effects_of(layers), point)
 
     def of_class(self, what: str, point: Point, compute: Callable[[], T]) -> T:
-        """Compute something once for all points that decide alike: they have the same policies and stance."""
+        """Compute a value once for all points that decide alike: their compiled programs are the same."""
         engine = programs_of(self.authority)
         key: tuple[str | int, ...] = (what, *(id(engine.program(at)) for at in (point, *self.network_ends(point))))
         if key not in self._by_class:
@@ -173,7 +176,7 @@ class Cluster:
     def _with_silent(self, effects: Effects, point: Point) -> Effects:
         """Add the policies that act without a rule.
 
-        An ALLOW policy that lists nobody closes what it targets; an authentication acts through those that refer to it.
+        An ALLOW policy without rules closes its targets. An authentication acts through the policies that refer to it.
         """
         attached = self.attached(point)
         enforced = set(effects.enforced)
@@ -189,7 +192,7 @@ class Cluster:
         return Effects(frozenset(enforced), frozenset(observed - enforced))
 
     def points(self, policy: Policy) -> list[Point]:
-        """Return the points of enforcement that a policy targets and that exist."""
+        """Return the existing points of enforcement that a policy targets."""
         points: set[Point] = set()
         for target in policy.targets:
             if isinstance(target, GatewaysMatching):
@@ -206,7 +209,7 @@ class Cluster:
 
     @cached_property
     def _hosts(self) -> dict[str, set[HostNamed]]:
-        """Return the hosts that policies are for, by each host or wildcard that means them."""
+        """Return the hosts that policies target, by each host or wildcard that covers them."""
         targets = (target for policy in self.policies for target in policy.targets)
         by_meaning: dict[str, set[HostNamed]] = {}
         for host in {target for target in targets if isinstance(target, HostNamed)}:
@@ -216,7 +219,7 @@ class Cluster:
 
     @cached_property
     def rules(self) -> list[RuleNamed]:
-        """Return the rules of all routes, each once for every listener that leads to it, in the order of the routes."""
+        """Return the rules of all routes in the order of the routes, one entry for each listener."""
         rules = (routed.point for routed in every_rule(self.authority.world))
         return sorted(rules, key=lambda rule: (rule.route, rule.gateway or (), rule.listener or "", rule.rule))
 
@@ -232,17 +235,17 @@ class Cluster:
 
     @property
     def knows_proxies(self) -> bool:
-        """Return whether it is known which pods have a proxy: they are those of a cluster."""
+        """Return whether Eastgate knows which pods have a proxy. It does for a running cluster."""
         return self.authority.settings.sidecars is Sidecars.ACTUAL
 
     def enforcement(self, point: Point) -> list[PolicyEnforcement]:
-        """Return who enforces the policies at a point, worked out once."""
+        """Return the enforcers of the policies at a point. The result is cached."""
         if point not in self._enforcement:
             self._enforcement[point] = self.authority.enforcement_at(point)
         return self._enforcement[point]
 
     def unenforced(self, policy: Policy) -> dict[Point, PolicyEnforcement]:
-        """Return the points that a policy targets where nothing enforces it, or nothing is certain to, with why."""
+        """Return the target points where no enforcer is certain to apply a policy, each with the reason."""
         return {
             point: each
             for point in self.points(policy)
@@ -251,7 +254,7 @@ class Cluster:
         }
 
     def affected(self, policy: Policy) -> list[Point]:
-        """Return the points that a policy really affects, by deciding there or (in audit mode) by being observed."""
+        """Return the points where a policy decides, or where it is observed in audit mode."""
         return [point for point in self._candidates(policy) if self._affects(policy, point)]
 
     def _affects(self, policy: Policy, point: Point) -> bool:
@@ -265,10 +268,10 @@ class Cluster:
         return sorted({point for referrer in referring for point in self.points(referrer)}, key=str)
 
     def beside(self, policy: Policy) -> list[Policy]:
-        """Return the policies that one may conflict with: those of its API and namespace, and those it refers to.
+        """Return the policies that may conflict with a policy: those of its API and namespace, and those it refers to.
 
-        Those that target rules of routes meet in any namespaces, since a route and its Gateway may be in two, and so do
-        those for hosts.
+        Policies for hosts or for rules of routes are compared across namespaces, because a route and its Gateway may be
+        in different namespaces.
         """
         ours = self._by_home.get((policy.ref.group, policy.ref.namespace), [])
         if any(isinstance(target, HostNamed | RulesOfGateway | RulesOfRoute) for target in policy.targets):
@@ -287,7 +290,7 @@ class Cluster:
         return policies_by_home
 
     def referring(self, ref: PolicyRef) -> list[Policy]:
-        """Return the policies that refer to another, such as to an authentication."""
+        """Return the policies that refer to another policy, for example to an authentication."""
         return self._referring.get(ref, [])
 
     @cached_property

@@ -1,6 +1,6 @@
-"""Text in columns: each as wide as its widest entry, or all of them together as wide as there is room.
+"""Text in columns. Each column is as wide as its widest entry, unless the table is limited to a width.
 
-What is shown is laid out last, when it is known how wide that may be: a table is kept as a `Grid` until then.
+A table stays a `Grid` until the width of the output is known.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 
-Lines = list[str]  # of one cell; most have one
+Lines = list[str]  # the lines of one cell, most often one
 
 _GREEN, _RED, _RESET = "\033[32m", "\033[31m", "\033[0m"
 _VERDICT = regex(r"(?<![^\s])(allow|deny|ALLOW|DENY)\b")
-_TONED = ("VERDICT", "ACTION")  # columns whose cells begin with a verdict
+_COLORED_COLUMNS = ("VERDICT", "ACTION")  # columns whose cells begin with a verdict
 _VERDICTS = frozenset({"allow", "deny", "ALLOW", "DENY"})
-_LEAST = 10  # the narrowest that a column gets, if it has more to say
-_ENOUGH = 30  # the first column stands above the others, or the last below them, where the last has less
-_ABOVE, _BELOW = "  ", "    "
-_BREAKS = regex(r"\S+\s*")
+_MIN_COLUMN_CHARS = 10  # least width of a column that breaks its lines
+_READABLE_CHARS = 30  # with less room, the first column moves above the others, or the last below them
+_BELOW_FIRST_INDENT, _BELOW_ROW_INDENT = "  ", "    "
+_WORD_WITH_SPACES = regex(r"\S+\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Rows of cells, each of which may have several lines: the lines of a row stand side by side.
+    """Rows of cells. A cell may have several lines, which stand side by side with those of the other cells.
 
-    `least` are widths that columns have in any case where there is room. Where there is not, the last column breaks its
-    lines. Where that is too narrow, the first column stands above the others; else the last stands below them.
+    `least` are the minimum widths of columns. If the table is too wide, the last column breaks its lines. If that
+    column would be too narrow, the first column moves above the others, or else the last column moves below them.
     """
 
     headers: tuple[str, ...] | None
@@ -40,7 +40,7 @@ class Grid:
     indent: str = ""
 
     def lines(self, width: int | None = None, *, color: bool = False) -> list[str]:
-        """Render the table at most `width` wide, where that is possible; None: without a limit."""
+        """Render the table at most `width` wide, if possible; None means no limit."""
         rows = _flatten(([[header] for header in self.headers] if self.headers is not None else None), self.rows)
         natural = self._natural_widths(rows, self.least)
         room = width - len(self.indent) if width is not None else None
@@ -53,21 +53,27 @@ class Grid:
             self,
             headers=self.headers[1:] if self.headers is not None else None,
             rows=tuple(row[1:] for row in self.rows),
-            indent=self.indent + _ABOVE,
+            indent=self.indent + _BELOW_FIRST_INDENT,
         )
-        widths = below._widths_within([row[1:] for row in rows], room - len(_ABOVE)) if len(rows[0]) > 2 else None
+        widths = (
+            below._widths_within([row[1:] for row in rows], room - len(_BELOW_FIRST_INDENT))
+            if len(rows[0]) > 2
+            else None
+        )
         if widths is not None:
             return self._render_headed(below, widths, room, color)
         return self._render_stacked(rows, room, color)
 
     def _widths_within(self, rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
-        """Return widths that fit if the last column breaks its lines; None where that is too narrow to read."""
+        """Return the widths with which the last column fits by breaking its lines; None if it would be too narrow to
+        read.
+        """
         *others, last = self._natural_widths(rows, ())
         left = room + self.gap - sum(others)
-        return [*others, left] if left >= min(last * 2 // 3, _ENOUGH) else None
+        return [*others, left] if left >= min(last * 2 // 3, _READABLE_CHARS) else None
 
     def _natural_widths(self, rows: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
-        """Return the widths of the columns where there is room, with the gap behind each."""
+        """Return the widths of the columns in a table without a limit, including the gap after each."""
         count = len(rows[0]) if rows else 0
         return [max([*least[at : at + 1], *(len(row[at]) + self.gap for row in rows)]) for at in range(count)]
 
@@ -84,20 +90,25 @@ class Grid:
 
     def _render_stacked(self, rows: Sequence[Sequence[str]], room: int, color: bool) -> list[str]:
         """Render each row with its last cell below the others."""
-        widths = narrow(self._natural_widths([row[:-1] for row in rows], ()), room + self.gap, _LEAST + self.gap)
+        widths = narrow(
+            self._natural_widths([row[:-1] for row in rows], ()), room + self.gap, _MIN_COLUMN_CHARS + self.gap
+        )
         lines: list[str] = []
         for index, row in enumerate(rows):
             cells = [break_line(cell, width - self.gap) for cell, width in zip(row[:-1], widths, strict=True)]
             if any(row[:-1]):
                 lines += self._render([cells], widths, color, first=index)
             if row[-1]:
-                lines += [f"{self.indent}{_BELOW}{line}" for line in break_line(row[-1], room - len(_BELOW))]
+                lines += [
+                    f"{self.indent}{_BELOW_ROW_INDENT}{line}"
+                    for line in break_line(row[-1], room - len(_BELOW_ROW_INDENT))
+                ]
         return lines
 
     def _render(
         self, rows: Sequence[Sequence[Lines]], widths: Sequence[int], color: bool, *, first: int = 0
     ) -> list[str]:
-        """Render rows whose cells fit. `first` is the index of the first: 0 is the header, where there is one."""
+        """Render rows whose cells fit. `first` is the index of the first row; 0 is the header."""
         lines = []
         for index, cells in enumerate(rows, first):
             paint = color and (index > 0 or self.headers is None)
@@ -113,7 +124,7 @@ class Grid:
     def _paint(self, parts: Sequence[str]) -> list[str]:
         titles = self.headers or ("",) * len(parts)
         return [
-            color_verdict(part) if title in _TONED or part.strip() in _VERDICTS else part
+            color_verdict(part) if title in _COLORED_COLUMNS or part.strip() in _VERDICTS else part
             for part, title in zip(parts, titles, strict=False)
         ]
 
@@ -129,7 +140,7 @@ def _flatten(headers: Sequence[Lines] | None, rows: Sequence[Sequence[Sequence[s
 
 
 def _broken(rows: Sequence[Sequence[str]], width: int) -> list[list[Lines]]:
-    """Break the last cell of each row. Its lines go on beside rows that have no more than their first cell."""
+    """Break the last cell of each row. Its other lines stand beside rows in which only the first cell has text."""
     broken: list[list[str]] = []
     rest: Lines = []
     for row in rows:
@@ -144,7 +155,7 @@ def _broken(rows: Sequence[Sequence[str]], width: int) -> list[list[Lines]]:
 
 
 def _listed(cell: Sequence[str]) -> str:
-    """Return the entries of a cell as one line. An entry goes on in lines that are indented."""
+    """Return the entries of a cell as one line. Indented lines continue an entry."""
     listed: Lines = []
     for line in map(printable, cell):
         if listed and line.startswith(" "):
@@ -155,7 +166,7 @@ def _listed(cell: Sequence[str]) -> str:
 
 
 def narrow(widths: Sequence[int], room: int, least: int) -> list[int]:
-    """Take from the widest first, until all fit or none has more than the least."""
+    """Narrow the widest columns until all fit, or until each has the least width."""
     narrowed = list(widths)
     while sum(narrowed) > room and max(narrowed) > least:
         narrowed[narrowed.index(max(narrowed))] -= 1
@@ -172,7 +183,7 @@ def columns(
     least: Sequence[int] = (),
     gap: int = 2,
 ) -> list[Line]:
-    """Make a table of rows of cells; no line where there are no rows."""
+    """Make a table of rows of cells. Without rows, return no lines."""
     if not rows:
         return []
     held = tuple(tuple(tuple(cell) for cell in row) for row in rows)
@@ -187,7 +198,7 @@ def indent_lines(lines: Iterable[Line], indent: str) -> list[Line]:
 
 
 def lay_out(lines: Iterable[Line], width: int | None = None, *, color: bool = False) -> list[str]:
-    """Render lines and tables as text that is at most `width` wide, where that is possible."""
+    """Render lines and tables as text at most `width` wide, if possible."""
     texts: list[str] = []
     for line in lines:
         if isinstance(line, Grid):
@@ -199,13 +210,13 @@ def lay_out(lines: Iterable[Line], width: int | None = None, *, color: bool = Fa
 
 
 def break_line(line: str, width: int | None) -> list[str]:
-    """Break a line that is too long: at spaces, else behind a slash, else anywhere."""
+    """Break a line that is too long: at spaces, else after a slash, else anywhere."""
     if width is None or len(line) <= width:
         return [line]
     start = len(line) - len(line.lstrip())
-    indent = " " * min(start + 2, max(0, width - _LEAST))
+    indent = " " * min(start + 2, max(0, width - _MIN_COLUMN_CHARS))
     done, current = [], line[:start]
-    for word in (match.group() for match in _BREAKS.finditer(line)):
+    for word in (match.group() for match in _WORD_WITH_SPACES.finditer(line)):
         for piece in _pieces(word, width - len(indent)):
             if current.strip() and len(current) + len(piece.rstrip()) > width:
                 done.append(current.rstrip())

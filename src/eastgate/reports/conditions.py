@@ -1,7 +1,7 @@
-"""Conditions and sets of callers in the words of policies: `POST /charge`, `pods with app=orders-api in data`.
+"""Conditions and sets of callers as text: `POST /charge`, `pods with app=orders-api in data`.
 
-Tables, graphs, comparisons and explanations print conditions with this module. They are about usual requests: the
-caller is another workload, and proxies take the path. The exact condition has the other requests too.
+Tables, graphs, comparisons and explanations print conditions with this module. The text covers usual requests: another
+workload calls, and no proxy refuses the path. The exact condition covers all requests.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from eastgate.ir.symbolic.stages import is_answer
 from eastgate.reports.connections import is_list, peers, ports, selector_text, take, values_text
 
 TWO_LINES = 120
-"""Characters of a condition that a person reads in one glance."""
-_LEAST = 40  # characters of alternatives beside other requirements
+"""Most characters of a condition that fits on two lines."""
+_MIN_ALTERNATIVES_CHARS = 40  # characters of alternatives beside other requirements
 USUAL_FACTS = Facts(USUAL)
-"""What is known of usual requests."""
+"""The facts that hold for usual requests."""
 VALID_TOKEN = Is(Attribute(AttributeKind.VALID_TOKEN), Present())
-"""That a request has a token with an issuer and a subject, which rules ask for by two claims. Only for people."""
+"""A valid token: the text for rules that require the two claims `iss` and `sub`. Used only in output."""
 
 _PRINCIPAL = {"iss", "sub"}
 _HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
@@ -73,19 +73,19 @@ _NOUNS = {
     PORT: "port",
     PORT_NAME: "port",
 }
-"""The words of attributes whose names policies do not use."""
+"""The words for attributes whose names do not occur in policies."""
 _NEAR = {"itself": "the pod itself", "node": "its node"}
 
 
 def usual(predicate: Predicate) -> Predicate:
-    """Return the part of a condition that is about usual requests; NEVER where it is about others only."""
+    """Return the part of a condition that covers usual requests; NEVER if it covers none."""
     return residual(predicate, USUAL_FACTS)
 
 
 def condition_text(predicate: Predicate, *, exact: bool = False, most: int | None = TWO_LINES) -> str:
-    """Render a condition in at most `most` characters, except for its last words.
+    """Render a condition in about `most` characters.
 
-    `exact`: all requests, not only usual ones, at any length.
+    `exact`: cover all requests, not only usual ones, at any length.
     """
     if exact:
         return _text(predicate)
@@ -96,7 +96,7 @@ def condition_text(predicate: Predicate, *, exact: bool = False, most: int | Non
 
 
 def readable(predicate: Predicate) -> Predicate:
-    """Return a condition without negations of negations, and with valid tokens by their name."""
+    """Return a condition without double negations. A condition on a valid token has one name."""
     return _named(straightened(predicate))
 
 
@@ -115,7 +115,7 @@ def _named(predicate: Predicate) -> Predicate:
 
 
 def _with_token(parts: list[Predicate], asked: list[Predicate], token: Predicate) -> list[Predicate]:
-    """Return the parts with one about a token in the place of two about its claims."""
+    """Replace the two parts about the claims `iss` and `sub` by one part about the token."""
     claims = [index for index, part in enumerate(asked) if some_claim(part) in _PRINCIPAL]
     if {some_claim(asked[index]) for index in claims} != _PRINCIPAL:
         return parts
@@ -124,7 +124,7 @@ def _with_token(parts: list[Predicate], asked: list[Predicate], token: Predicate
 
 
 def some_claim(part: Predicate) -> str | None:
-    """Return the claim that a part asks for, if any value will do."""
+    """Return the claim that a part requires with any value, or None."""
     match part:
         case Is(attribute, Present()) if attribute.kind is AttributeKind.CLAIM:
             return attribute.key
@@ -135,7 +135,10 @@ def some_claim(part: Predicate) -> str | None:
 
 
 def _cut(predicate: Predicate, most: int) -> str:
-    """Render as many alternatives, or as many requirements, as fit, and count the others; one more may stay."""
+    """Render the alternatives or requirements that fit, and the number of the others.
+
+    If one is left, it may be rendered too.
+    """
     is_any = isinstance(predicate, Or)
     join, word = (either, "or") if is_any else (both, "and")
     shown: list[Predicate] = []
@@ -150,7 +153,7 @@ def _cut(predicate: Predicate, most: int) -> str:
     if not left or (len(left) == 1 and len(whole) <= most + most // 2):
         return whole
     if len(left) == 1 and isinstance(left[0], Or):
-        last = _cut(left[0], max(most - len(text), _LEAST))
+        last = _cut(left[0], max(most - len(text), _MIN_ALTERNATIVES_CHARS))
         return f"{text} and ({last})" if text else last
     return f"{text or _cut(left.pop(0), most)} {word} {len(left)} more"
 
@@ -164,16 +167,18 @@ def _text(predicate: Predicate) -> str:
 
 
 def _texts(predicate: Predicate) -> list[str]:
-    """Render requirements: requests, peers and ports by one text each, and each of the others."""
+    """Render requirements: one text for the request, one for the peers, one for the ports, and one for
+    each other part.
+    """
     parts = list(conjuncts(predicate))
     if any(attribute.needs_http for part in parts for attribute in mentions(part)):
-        parts = [part for part in parts if part != _HTTP]  # what else it asks for says so
-    texts = [*_requests(parts), *peers(parts, _part_text), *ports(parts)]  # each takes its parts out of the list
+        parts = [part for part in parts if part != _HTTP]  # other HTTP requirements imply HTTP
+    texts = [*_requests(parts), *peers(parts, _part_text), *ports(parts)]  # each call takes its parts out of the list
     return [*texts, *map(_part_text, parts)]
 
 
 def _alternatives(parts: Sequence[Predicate]) -> str:
-    """Render alternatives. Pods that differ in their labels alone are named once."""
+    """Render alternatives. Pods that differ only in their labels are named once."""
     listed = [part for part in parts if isinstance(part, Is) and isinstance(part.matcher, Labelled)]
     pods = {part.attribute for part in listed} & {SOURCE_LABELS, DESTINATION_LABELS}
     if len(listed) == len(parts) > 1 and len(pods) == 1 and all(part.attribute in pods for part in listed):
@@ -201,7 +206,7 @@ def _requests(parts: list[Predicate]) -> list[str]:
 
 
 def _is_exception(part: Predicate) -> bool:
-    """Return whether a part excludes requests by methods and paths, and by nothing else."""
+    """Return whether a part excludes requests by methods and paths only."""
     if not isinstance(part, Not):
         return False
     excluded = [each for each in conjuncts(part.part) if each != _HTTP]
@@ -216,7 +221,7 @@ def _is_path(part: Predicate) -> bool:
     return isinstance(part.matcher, OneOf | Prefix | Suffix)
 
 
-# All else
+# Other attributes
 
 
 def _part_text(part: Predicate) -> str:

@@ -1,4 +1,4 @@
-"""Connections in the words of network policies: the pods and addresses at their ends, and ports."""
+"""Connections in the words of network policies: the pods and addresses at both ends, and the ports."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ _ENDS = (
 
 
 def take(parts: list[Predicate], chosen: Callable[[Predicate], bool]) -> list[Predicate]:
-    """Remove the parts that are chosen from a list, and return them."""
+    """Remove the chosen parts from a list, and return them."""
     taken = [part for part in parts if chosen(part)]
     parts[:] = [part for part in parts if part not in taken]
     return taken
 
 
 def _take_about(parts: list[Predicate], attribute: Attribute) -> list[Predicate]:
-    """Remove the atoms of one attribute, also negated, from a list, and return them."""
+    """Remove the atoms of one attribute from a list, including negated ones, and return them."""
     return take(parts, lambda part: _is_about(part, attribute))
 
 
@@ -75,7 +75,10 @@ def selector_text(selector: Selector) -> str:
 
 
 def peers(parts: list[Predicate], render: Callable[[Predicate], str]) -> list[str]:
-    """Render the pods, namespaces and addresses at either end: `pods with app=a in data`; others as `render` does."""
+    """Render the pods, namespaces and addresses at both ends, such as `pods with app=a in data`.
+
+    `render` is used for other parts.
+    """
     texts: list[str] = []
     for namespaces, labels, address in _ENDS:
         where = _namespaces(_take_about(parts, namespaces))
@@ -93,7 +96,7 @@ def _is_about(part: Predicate, attribute: Attribute) -> bool:
 
 
 def _split(parts: Iterable[Predicate]) -> tuple[list[Is], list[Is]]:
-    """Return the atoms that must hold, and those that must not."""
+    """Return the atoms that must hold, and the atoms that must not hold."""
     held, denied = [], []
     for part in parts:
         if isinstance(part, Is):
@@ -163,7 +166,7 @@ def _network_text(atom: Is) -> str:
 
 
 def ports(parts: list[Predicate]) -> list[str]:
-    """Render ports with their transport, which is TCP unless the words say otherwise: `port 53/UDP`."""
+    """Render ports with their transport: `port 53/UDP`. TCP is not printed."""
     transports = take(parts, lambda part: is_list(part, TRANSPORT))
     numbers = take(parts, _is_port)
     transport = " and ".join(map(values_text, transports))
@@ -189,7 +192,7 @@ def _port_text(part: Predicate) -> str:
 
 
 def actual_text(values: Mapping[Attribute, Known | Unknown], asked: Collection[Attribute]) -> str:
-    """Render what a connection has of the attributes that network policies ask for."""
+    """Render the values of a connection for the attributes that network policies ask for."""
     texts: list[str] = []
     for end, (namespace, labels, address) in zip(("the caller", "the destination"), _ENDS, strict=True):
         if namespace in asked or labels in asked:

@@ -1,6 +1,6 @@
-"""Answers to questions that leave something out: ALLOW, DENY, or which requests are allowed and which are not.
+"""Answers to questions that leave something out: ALLOW, DENY, or DEPENDS with conditions.
 
-ALLOW needs all of the requests that a question may mean. The example of an answer that depends was asked.
+ALLOW needs all requests that a question may mean to be allowed. The engine has decided the example of a DEPENDS answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from eastgate.reports.allowed_requests import AllowedRequests, widen
 
 
 def answer_question(question: Question, authority: Authority) -> PartialAnswer:
-    """Answer a question about every request that it may mean. Raises QuestionError where it cannot be decided."""
+    """Answer a question for every request that it may mean. Raises QuestionError if it cannot be decided."""
     decision = authority.decide(question)
     if question.is_bare_message:
         found = examples(decision, authority)
@@ -51,23 +51,23 @@ def _is_allowed(question: Question, decide: partial[Decision]) -> bool:
 
 
 def _is_mere_protocol(decision: Decision) -> bool:
-    """Return whether nothing but the protocol of a request is unknown, so that no search finds more."""
+    """Return whether only the protocol of a request is unknown. A search then finds nothing more."""
     return set(decision.unknown) <= {APPLICATION}
 
 
 def _by_example(found: Examples) -> Depends:
-    """Return examples as conditions, where conditions cannot be listed."""
+    """Return examples as conditions. This is used if the conditions cannot be listed."""
     assert found.allowed is not None  # noqa: S101 - who calls has looked
     allow = (f"for example {shlex.join(found.allow)}",)
     deny = (f"for example {shlex.join(found.deny)}",) if found.deny is not None else ()
     return Depends(allow, deny, tuple(found.allowed.arguments), is_condition=True)
 
 
-# Every request that a question may mean
+# All requests that a question may mean
 
 
 def _decide_every(question: Question, authority: Authority) -> Decision:
-    """Decide about bytes and all HTTP requests that a question may mean: allow only if all are allowed."""
+    """Decide bytes and all HTTP requests that a question may mean. Allow only if all are allowed."""
     decision = authority.decide(question)
     if decision.allowed and not decision.leaves_protocol_open:
         return decision
@@ -78,7 +78,7 @@ def _decide_every(question: Question, authority: Authority) -> Decision:
 
 
 def _answer_ports(question: Question, authority: Authority) -> PartialAnswer | None:
-    """Answer for each port of a Service or a Gateway that has several; None if the question is about one port."""
+    """Answer for each port of a Service or a Gateway that has several; None if the question names one port."""
     ports = _ports_of(question, authority) if question.port is None else []
     if len(ports) < 2:
         return None

@@ -1,6 +1,6 @@
 """Explanation of a decision: the answer, a caret under the YAML that decided, and the layers in order.
 
-Verbose explanations have the stages of each layer too, and the settings by which it reads its policies.
+A verbose explanation also has the stages of each layer, and the settings that the layer is read with.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from eastgate.reports.columns import indent_lines, lay_out
 from eastgate.reports.conditions import condition_text
 from eastgate.reports.connections import actual_text
 
-_CLOSEST = 2  # rules that missed a request, and entries of their lists
+_MAX_NEAR_MISSES = 2  # also the most entries of their lists
 _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"
 
 
@@ -36,16 +36,16 @@ def explain(
     verbose: bool = False,
     allowed_with: tuple[Decision, str] | None = None,
 ) -> str:
-    """Return the explanation as text. `unread` decides what it says about objects that were not considered.
+    """Return the explanation as text. `unread` selects the notes about objects that were not considered.
 
     `depends`: some of the requests that the question may mean are allowed. `verbose`: with every stage and reading.
-    `allowed_with` is the decision about a request that is allowed, and the options that the question needs for it.
+    `allowed_with`: the decision about an allowed request, and the options that make the question mean it.
     """
     return "\n".join(_Explanation(decision, color, verbose).lines(unread, depends=depends, allowed_with=allowed_with))
 
 
 def explain_rule(decision: Decision) -> Iterator[str]:
-    """Yield the rule that decided with a caret under its YAML; where none did, the closest ones."""
+    """Yield the rule that decided with a caret under its YAML; without one, the closest rules."""
     explanation = _Explanation(decision, color=False)
     if decision.outcome.rule is not None:
         yield from explanation.deciding_rule(decision.outcome.rule)
@@ -102,7 +102,7 @@ class _Explanation:
 
     def assumed(self, layer: LayerTrace) -> Iterator[str]:
         for attribute, value in layer.assumed:
-            if self.verbose or attribute != VICINITY:  # the reason names it, and no value of it is a person's word
+            if self.verbose or attribute != VICINITY:  # the reason names the vicinity, and its values are internal
                 yield printable(f"    unknown {attribute}: for example {_value(value)}")
 
     def layers(self) -> Iterator[str]:
@@ -144,7 +144,7 @@ class _Explanation:
                 yield from self.ruling(answer)
 
     def ruling(self, ruling: Ruling) -> Iterator[str]:
-        """Show what an authorizer evaluated, step by step, and the JSON that it saw."""
+        """Show the steps of an authorizer, and the JSON that it read."""
         for step in ruling.steps:
             where = f"  ({step.span.location})" if step.span else ""
             yield printable(f"        {step.kind} {step.name}: {step.verdict}. {step.reason}{where}")
@@ -177,7 +177,7 @@ class _Explanation:
             yield from snippet(span, note="anything", color=self.color)
 
     def rule_that_would_allow(self, allowed: Decision, options: str) -> Iterator[str]:
-        """Show the rule that allows the question with more options, with a caret under the first part about them."""
+        """Show the rule that allows the question with more options. The caret is under its first part about them."""
         origin = allowed.origin
         yield printable(f"{origin} would allow it with {options}:")
         if origin is None or origin.span is None:
@@ -198,7 +198,7 @@ class _Explanation:
         return None
 
     def decisive_step(self, ruling: Ruling) -> Iterator[str]:
-        """Show the text of the last step that was taken, or of the pattern in it that did not match."""
+        """Show the text of the last step, or of its pattern that did not match."""
         steps = [step for step in ruling.steps if step.span is not None]
         if not steps:
             return
@@ -210,8 +210,8 @@ class _Explanation:
 
     def nearest(self, layer: LayerTrace) -> Iterator[str]:
         misses = layer.nearest
-        if not self.verbose:  # those that miss as little as the first
-            misses = tuple(miss for miss in misses if len(miss.unmet) == len(misses[0].unmet))[:_CLOSEST]
+        if not self.verbose:  # rules that miss as little as the first
+            misses = tuple(miss for miss in misses if len(miss.unmet) == len(misses[0].unmet))[:_MAX_NEAR_MISSES]
         yield "closest rules:" if len(misses) > 1 else "closest rule:"
         for miss in misses:
             yield from self.near_miss(miss)
@@ -233,17 +233,17 @@ class _Explanation:
                 yield from snippet(span, note=f"wants {atom.wanted}", color=self.color)
 
     def missed_pieces(self, miss: NearMiss) -> Iterator[str]:
-        """Show what a connection has, and the entries of a rule's lists that it should have one of."""
+        """Show the values of a connection, and the entries of a rule that the connection must have one of."""
         unmet = frozenset(attribute for part in miss.unmet for attribute in mentions(part))
         actual = actual_text(self.decision.arrival.request.values, unmet)
         yield printable(f"  {miss.rule.origin} missed it: {actual}")
         pieces = [(when, span) for when, span in miss.rule.origin.pieces if not unmet.isdisjoint(mentions(when))]
-        for when, span in pieces if self.verbose else pieces[:_CLOSEST]:
+        for when, span in pieces if self.verbose else pieces[:_MAX_NEAR_MISSES]:
             yield f"  --> {span}"
             yield from snippet(span, note=f"wants {condition_text(when)}", color=self.color)
 
     def reasons(self, origin: Origin) -> dict[Span, str]:
-        """Return the texts of a rule for which it matches, each with what it asks for."""
+        """Return the texts by which a rule matches, each with its requirement."""
         request = self.decision.arrival.request
         held = {span: condition_text(when) for when, span in origin.pieces if truth(when, request) is True}
         if held:
@@ -258,13 +258,14 @@ class _Explanation:
 
 
 def _rules_of(effective: EffectivePolicy) -> list[str]:
-    from eastgate.reports.effective.policies import effective_policy_lines  # few decisions have an effective policy
+    # imported here because few decisions have an effective policy
+    from eastgate.reports.effective.policies import effective_policy_lines
 
     return lay_out(indent_lines(effective_policy_lines(effective, headers=False), "      "))
 
 
 def _decider(layer: LayerTrace) -> str:
-    """Name the rule that decided in a layer, with its line; where none did, say what is missing."""
+    """Name the rule that decided in a layer, with its line; without one, name the missing part."""
     decided = next((stage for stage in reversed(layer.stages) if stage.rule is not None), None)
     rule = layer.outcome.rule if layer.outcome.rule is not None else decided.rule if decided is not None else None
     if rule is not None:

@@ -1,9 +1,9 @@
-"""Workloads for policies without any: pods that no manifest declares, one for each way in which policies select pods.
+"""Invented workloads for policies without any: one pod for each way in which policies select pods.
 
-A folder of policies alone says much about the pods that it selects. So that it can be compared and drawn, pods are
-invented: those that targets tell apart, in each namespace with policies, and those that network policies name as peers.
-Each runs as an account of its own, which no policy names. People read what they are, `pods with app=web`, and not their
-names. A port that policies name has a number that stands for the name.
+A folder of policies alone can be compared and drawn with invented pods. In each namespace with policies, Eastgate
+invents the pods that targets distinguish, and those that network policies name as peers. Each pod has an account of its
+own, which no policy names. Output describes the pods, `pods with app=web`, instead of naming them. Ports that policies
+name get numbers.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from eastgate.ir.labels import Requirement, Selector
 from eastgate.reports.invariants.future import Cover, ImaginedPod, imagine_targets
 from eastgate.reports.invariants.labels import OTHER, Labelling, TooManyLabellings, labellings, terms_of
 
-_MOST = 250  # pods, before each selector has one pod, whatever others select it
-_MOST_OF_EACH = 2_000
-_MOST_LABELLINGS = 256
+_MAX_PODS = 250  # with more, each selector gets only one pod
+_MAX_PODS_FOR_SELECTORS = 2_000
+_MAX_LABELLINGS = 256
 _FIRST_PORT = 64_001
-_NEW = ("new-home-", "new-namespace-")  # names of namespaces that nothing names
+_NEW_NAMESPACES = ("new-home-", "new-namespace-")  # names of namespaces that no selector names
 _PEERS: tuple[tuple[Attribute, Attribute], ...] = (
     (SOURCE_NAMESPACE, SOURCE_LABELS),
     (DESTINATION_NAMESPACE, DESTINATION_LABELS),
@@ -47,10 +47,9 @@ _PEERS: tuple[tuple[Attribute, Attribute], ...] = (
 class Invention:
     """Pods that can exist together, and their namespaces.
 
-    `texts` say which pods each stands for, by the key of its workload. `targeted` are those that policies select, each
-    kind once.
-    `ports` are the numbers of ports that policies name. `is_all`: every pod that may come is decided as one of these,
-    or of another invention for the same policies.
+    `texts` describe each pod, by the key of its workload. `targeted` are those that policies select, each kind once.
+    `ports` are the numbers of ports that policies name. `is_all`: every possible pod is decided like one of these, or
+    like one of another invention for the same policies.
     """
 
     pods: Mapping[str, Pod]
@@ -62,7 +61,7 @@ class Invention:
 
     @property
     def accounts(self) -> Mapping[str, str]:
-        """Return the accounts that are invented, as graphs name them, each with the key of its pod."""
+        """Return the invented accounts, by their ids in graphs, each with the key of its pod."""
         return {
             f"sa:{pod.namespace}/{pod.service_account}": key
             for key, pod in self.pods.items()
@@ -70,25 +69,27 @@ class Invention:
         }
 
     def words(self, key: str) -> str:
-        """Return what a pod is, for a sentence."""
+        """Return the description of a pod for a sentence."""
         return f"{self.kind(key)} (invented)"
 
     def kind(self, key: str) -> str:
-        """Return which pods a pod stands for, and where these are."""
+        """Return the description of the pods that a pod represents, with their namespace."""
         return f"{self.texts[key]} in {self.home(self.pods[key].namespace)}"
 
     def home(self, namespace: str) -> str:
-        """Return what a namespace is: its name, if policies name it, and labels, if manifests do not declare it."""
+        """Return the description of a namespace: its name if policies name it, and its labels if no
+        manifest declares it.
+        """
         home = self.namespaces.get(namespace)
         labels = sorted(home.labels.items()) if home is not None else ()
         texts = [_label_text(name, value) for name, value in labels if name != NAME_LABEL]
-        is_new = namespace.startswith(_NEW)
+        is_new = namespace.startswith(_NEW_NAMESPACES)
         if not texts:
             return "any other namespace" if is_new else namespace
         return f"{'a namespace' if is_new else namespace} with {', '.join(texts)}"
 
     def in_words(self, text: str) -> str:
-        """Return a sentence with what pods are in the place of their names."""
+        """Replace the names of invented pods in a sentence by their description."""
         for key in sorted(self.pods, key=len, reverse=True):
             for name in (f"pod:{key}", f"pod {key}", key):
                 text = text.replace(name, self.words(key))
@@ -96,7 +97,7 @@ class Invention:
 
     @contextmanager
     def imagined(self, *authorities: Authority, targeted: bool = False) -> Iterator[None]:
-        """Have the pods exist in authorities for a while; `targeted`: only those that policies target."""
+        """Add the pods to authorities for a while; `targeted`: only those that policies target."""
         pods = [pod for key, pod in self.pods.items() if key in self.targeted or not targeted]
         homes = {pod.namespace for pod in pods}
         with ExitStack() as stack:
@@ -116,7 +117,7 @@ class Invention:
 
 
 def has_no_workloads(*authorities: Authority) -> bool:
-    """Return whether there are policies, and nowhere a workload."""
+    """Return whether there are policies, but no workload."""
     return not any(each.world.workloads for each in authorities) and any(map(_targets_of, authorities))
 
 
@@ -127,10 +128,10 @@ def invent(*authorities: Authority) -> list[Invention]:
     everything = (Cover(Selector.of(), Selector.of()),)
     is_all = True
     try:
-        together = imagine_targets(targets, everything, world, _label_all, _MOST)
+        together = imagine_targets(targets, everything, world, _label_all, _MAX_PODS)
     except TooManyLabellings:
         is_all = False
-        together = imagine_targets(targets, everything, world, _label_each, _MOST_OF_EACH)
+        together = imagine_targets(targets, everything, world, _label_each, _MAX_PODS_FOR_SELECTORS)
     peers = list(dict.fromkeys(peer for each in authorities for peer in _peers_of(each)))
     ports = dict(enumerate(sorted({name for each in authorities for name in _port_names(each)}), _FIRST_PORT))
     in_existing = [each for pods in together for each in pods if each.namespace is None]
@@ -140,10 +141,10 @@ def invent(*authorities: Authority) -> list[Invention]:
 
 
 def _targeted(invention: Invention, targets: Sequence[Target], authority: Authority) -> frozenset[str]:
-    """Return the pods that policies target. Services select those that exist."""
+    """Return the pods that policies target. Services select existing pods only."""
     with invention.imagined(authority):
         world = authority.world
-        alike: dict[str, str] = {}  # not a target and its like as a peer
+        alike: dict[str, str] = {}  # a pod for a target and the equal pod for a peer are one
         for key in invention.pods:
             alike.setdefault(invention.words(key), key)
         pods = [world.workloads[key] for key in alike.values()]
@@ -156,12 +157,12 @@ def _targets_of(authority: Authority) -> list[Target]:
 
 
 def _label_all(terms: Sequence[tuple[Requirement, ...]], demanded: Sequence[Requirement]) -> list[Labelling]:
-    return labellings(terms, demanded, _MOST)
+    return labellings(terms, demanded, _MAX_PODS)
 
 
 def _label_each(terms: Sequence[tuple[Requirement, ...]], demanded: Sequence[Requirement]) -> list[Labelling]:
-    """Return one labelling for each selector, and one that meets none."""
-    chosen = [labellings((), (*demanded, *each), _MOST_LABELLINGS)[:1] for each in dict.fromkeys(terms)]
+    """Return one labelling for each selector, and one that no selector matches."""
+    chosen = [labellings((), (*demanded, *each), _MAX_LABELLINGS)[:1] for each in dict.fromkeys(terms)]
     return [{}, *(labels for found in chosen for labels in found if labels)]
 
 
@@ -237,9 +238,9 @@ def _invention(
     numbers = count(1)
     for homes, pods in peers:
         home = _home_of(homes, namespaces, world, numbers)
-        labels = next(iter(labellings((), terms_of(pods), _MOST_LABELLINGS)), None)
+        labels = next(iter(labellings((), terms_of(pods), _MAX_LABELLINGS)), None)
         if home is None or labels is None:
-            continue  # nothing can be such a peer
+            continue  # no pod can be such a peer
         namespaces.setdefault(home.name, home)
         kinds.append(Pod(home.name, "", labels))
     named: dict[str, Pod] = {}
@@ -249,7 +250,7 @@ def _invention(
     met: set[tuple[str, str]] = set()
     for number, pod in enumerate(kinds):
         text = _text(pod, is_only=sizes[pod.namespace] < 2)
-        if number >= selected:  # a peer, also where it is like a target: a pod may do to itself what others may not
+        if number >= selected:  # a peer; it may equal a target, because a pod may call itself when others may not
             if (pod.namespace, text) in met:
                 continue
             met.add((pod.namespace, text))
@@ -270,12 +271,12 @@ def _has_account(pod: Pod) -> bool:
 def _home_of(
     selector: Selector, namespaces: Mapping[str, Namespace], world: World, numbers: Iterator[int]
 ) -> Namespace | None:
-    """Return a namespace that is selected: one that there is, or else a new one; None where none can be."""
+    """Return a selected namespace: an existing one, or else a new one; None if no namespace can be selected."""
     existing = [*namespaces.values(), *map(world.namespace, world.namespaces_in_use())]
     known = next((home for home in existing if selector.matches(home.labels)), None)
     if known is not None:
         return known
-    labels = next(iter(labellings((), terms_of(selector), _MOST_LABELLINGS)), None)
+    labels = next(iter(labellings((), terms_of(selector), _MAX_LABELLINGS)), None)
     if labels is None:
         return None
     name = labels.get(NAME_LABEL, OTHER)
@@ -296,7 +297,7 @@ def _is_named(pod: Pod) -> bool:
 
 
 def _text(pod: Pod, *, is_only: bool) -> str:
-    """Name a kind of pods by what policies look at."""
+    """Describe a kind of pods by the attributes that policies read."""
     labels = [_label_text(key, value) for key, value in sorted(pod.labels.items())]
     parts = [f"with {', '.join(labels)}"] if labels else []
     if pod.owner is not None:

@@ -1,4 +1,4 @@
-"""The words for kinds of things, as kubectl takes them: plurals, any letter case, short names, `kind.group`."""
+"""The words for kinds of objects, as kubectl accepts them: plurals, any letter case, short names, `kind.group`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHORT = {
     "cinv": "clusterinvariant",
 }
 
-# Words that stand for several kinds, and those kinds; `policy` stands for whatever dialects read.
+# Words for several kinds, and those kinds. `policy` means the kinds that the dialects read.
 _SEVERAL: dict[str, frozenset[str]] = {
     "workload": frozenset({"Pod", "ExternalWorkload", *CONTROLLER_KINDS}),
     "route": frozenset(ROUTE_KINDS),
@@ -35,7 +35,7 @@ _SEVERAL: dict[str, frozenset[str]] = {
 
 
 class UnknownKind(ValueError):  # noqa: N818 - what a person wrote, not what went wrong
-    """A word that stands for no kind which could be meant. The message says which could."""
+    """Error: a word is not a known kind. The message lists the known ones."""
 
 
 def policy_kinds() -> dict[str, str]:
@@ -49,14 +49,14 @@ def _short_names() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word for a kind: its singular in lower case, and the group if one was given."""
+    """A word for a kind: its singular in lower case, and its group if one was given."""
 
     kind: str
     group: str | None = None
 
 
 def word_of(text: str) -> Word:
-    """Return what a word means."""
+    """Parse a word for a kind."""
     kind, dot, group = text.lower().partition(".")
     return Word(_singular(_short_names().get(kind, kind)), group if dot else None)
 
@@ -70,7 +70,7 @@ def _singular(word: str) -> str:
 
 
 def matches_kind(word: Word, kind: str, group: str) -> bool:
-    """Return whether a word means this kind of this group."""
+    """Return whether a word matches this kind of this group."""
     if word.group is not None and word.group != group:
         return False
     several = registered().policy_kinds if word.kind == "policy" else _SEVERAL.get(word.kind, ())

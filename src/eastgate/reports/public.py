@@ -1,4 +1,4 @@
-"""The Authority of the Python API: it decides, and the commands of the command line are methods of it."""
+"""The Authority of the Python API: it decides questions. The commands of the command line are its methods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from eastgate.cluster.unread import Handling
 from eastgate.reading.manifests import Bounds
 from eastgate.settings import Settings, SettingsError, Sidecars
 
-# What few need is imported when it is used.
+# Modules that few programs need are imported when they are used.
 if TYPE_CHECKING:
     from eastgate.convert import Conversion
     from eastgate.reading.jwt import KeySource
@@ -36,25 +36,31 @@ if TYPE_CHECKING:
 
 
 class Authority(DecidingAuthority):
-    """Policies and what they apply to. It decides questions, reports on all of them, and may be changed."""
+    """Policies and the objects that they apply to.
+
+    It decides questions, reports on all requests, and may be changed.
+    """
 
     def decide(self, question: Question) -> Decision:
         """Decide a question. Raises QuestionError if it cannot be decided."""
         return super().decide(_typed(question))
 
     def decide_all(self, questions: Iterable[Question | Prepared]) -> list[Decision | QuestionError]:
-        """Decide many questions, in order. In the place of a decision that cannot be made is the QuestionError."""
+        """Decide many questions, in order.
+
+        If a question cannot be decided, its QuestionError is in the place of the decision.
+        """
         return super().decide_all(each if isinstance(each, Prepared) else _typed(each) for each in questions)
 
     def prepare(self, question: Question) -> Prepared:
-        """Resolve a question that is to be decided often. Raises QuestionError if it stands for nothing."""
+        """Resolve a question that will be decided often. Raises QuestionError if its ends do not exist."""
         return super().prepare(_typed(question))
 
     @checked
     def check(self, source: Source | str, to: Destination | str, **request: Unpack[RequestParts]) -> Decision:
         """Decide whether a caller may reach a destination: `eastgate check`.
 
-        What the request leaves out is unknown: the decision allows only if it would for every value. Raises
+        Attributes that are left out are unknown: the decision allows only if every value would be allowed. Raises
         QuestionError if it cannot be decided.
         """
         return super().decide(Question.of(source, to, namespace=self.settings.namespace, **request))
@@ -76,7 +82,7 @@ class Authority(DecidingAuthority):
         verbose: bool = False,
         **request: Unpack[RequestParts],
     ) -> str:
-        """Show the rules and YAML lines that decide a request, or that made a decision: `eastgate explain`."""
+        """Return the rules and YAML lines that decide a request, or that made a decision: `eastgate explain`."""
         from eastgate.reports.explain import explain
 
         if isinstance(source, Decision):
@@ -99,11 +105,11 @@ class Authority(DecidingAuthority):
         near: bool = False,
         by: str | None = None,
     ) -> Graph:
-        """Return who can reach whom, of everything or of a part: `eastgate graph`.
+        """Return the graph of callers and destinations, of everything or of a part: `eastgate graph`.
 
         Names in `sources` and `targets` may have `*` in them. `external`: only callers from outside. `denied`: also
-        pairs of which nothing is allowed. `near`: also the access of a pod to itself and from its node. `by`: put
-        together by `workload`, `service-account`, `app` or `namespace`. Raises QuestionError if an end does not exist.
+        pairs that are denied everything. `near`: also the access of a pod to itself and from its node. `by`: the
+        grouping, `workload`, `service-account`, `app` or `namespace`. Raises QuestionError if an end does not exist.
         """
         from eastgate.reports.cluster import Cluster
         from eastgate.reports.graph import GraphSelection, Grouping, make_graph, survey
@@ -131,9 +137,9 @@ class Authority(DecidingAuthority):
 
     @checked
     def describe(self, kind: str, name: str | None = None, namespace: str | None = None) -> list[Description]:
-        """Describe what affects a thing and who may reach it; everything of a kind without a name: `eastgate describe`.
+        """Return the policies that affect an object, and its callers: `eastgate describe`.
 
-        Raises QuestionError if there is no such thing.
+        Without a name, describe all objects of a kind. Raises QuestionError if there is no such object.
         """
         from eastgate.reports.cluster import Cluster
         from eastgate.reports.describe import describe
@@ -144,7 +150,7 @@ class Authority(DecidingAuthority):
     def get(self, kind: str, *names: str, namespace: str | None = None, selector: str | None = None) -> Listing:
         """List policies, workloads, pods, services, gateways, routes, backends or namespaces: `eastgate get`.
 
-        `selector` has the labels that are wanted: `app=web,tier in (a, b)`.
+        `selector` selects by labels: `app=web,tier in (a, b)`.
         """
         from eastgate.reports.cluster import Cluster
         from eastgate.reports.get import listing, parse_selector
@@ -154,7 +160,7 @@ class Authority(DecidingAuthority):
 
     @checked
     def diff(self, new: DecidingAuthority) -> DiffReport:
-        """Find the requests that change their verdict, or prove that there are none: `eastgate diff`.
+        """Find the requests that change their verdict, or prove that no request does: `eastgate diff`.
 
         Raises SettingsError if `new` has other settings.
         """
@@ -168,7 +174,7 @@ class Authority(DecidingAuthority):
     def convert(
         self, to: str, *, assume: str | Iterable[str] = (), istio_root_namespace: str | None = None
     ) -> Conversion:
-        """Write the policies in the form of another API, and list what is lost: `eastgate convert`.
+        """Convert the policies to another API, and list the losses: `eastgate convert`.
 
         `assume`: the assumptions of `--assume`. Raises ManifestError if a policy has errors.
         """
@@ -183,17 +189,18 @@ class Authority(DecidingAuthority):
         items = [Item(policy, document) for policy, document in read if document is not None]
         items.sort(key=lambda item: (item.document.span.file, item.document.span.line))
         options = Options(frozenset(map(Assumption, _several(assume))), istio_root_namespace)
-        settings = replace(self.settings, sidecars=Sidecars.ASSUMED)  # what policies mean, whoever enforces them
+        # the meaning of policies does not depend on their enforcer
+        settings = replace(self.settings, sidecars=Sidecars.ASSUMED)
         return convert_policies(items, to, self.world, settings, options)
 
 
 _parts = attrgetter(*Question.__match_args__)
 _known_types: set[tuple[type, ...]] = set()
-"""The types of the parts of questions that were found to be right."""
+"""The types of questions whose parts have been checked."""
 
 
 def _typed(question: object) -> Question:
-    """Return a question. Raises TypeError if it is none, or if a part has another type than it should."""
+    """Return the question. Raises TypeError if it is not a Question, or if one of its parts has a wrong type."""
     if not isinstance(question, Question):
         raise TypeError(f"question must be a Question, not {type(question).__name__}: {question!r:.60}")
     types = tuple(map(type, _parts(question)))
@@ -223,12 +230,13 @@ def load(
     unread: Handling = Handling.ERROR,
     live: bool = False,
 ) -> Authority:
-    """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong.
+    """Read manifests and build an authority on them. Raises ManifestError with all errors.
 
-    With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out. Of a
-    repository with several environments, `environment` names the one that is read: without it the ManifestError lists
-    them. Without `strict`, what cannot be read is left out, and `unread` says what becomes of answers that it could
-    change. `helm` and `helm_values` are those of the command line, `strict`, `unread` and `live` those of `Authority`.
+    With `follow`, links that lead out of a folder are followed. `exclude` are patterns of files to leave out.
+    `environment` selects one of several environments of a repository; without it, the ManifestError lists them. Without
+    `strict`, documents with errors are left out, and `unread` selects how answers that they could change are treated.
+    `helm` and `helm_values` are the options of the command line. `strict`, `unread` and `live` are those of
+    `Authority`.
     """
     bounds = Bounds.of(paths, follow=follow, exclude=_several(exclude))
     values = (helm_values,) if isinstance(helm_values, str | PathLike) else tuple(helm_values)
@@ -270,7 +278,7 @@ def from_objects(
     unread: Handling = Handling.ERROR,
     live: bool = False,
 ) -> Authority:
-    """Build an authority on objects of the Kubernetes API, as client libraries have them. Raises ManifestError."""
+    """Build an authority on objects of the Kubernetes API, in the form of client libraries. Raises ManifestError."""
     manifests = read_plain(objects, settings or Settings(), whole=True)
     return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)
 
@@ -287,10 +295,10 @@ def connect(
     unread: Handling = Handling.ERROR,
     live: bool = False,
 ) -> Authority:
-    """Read what a cluster has now and build an authority on it, as `--cluster` does. Raises ManifestError if it cannot.
+    """Read the objects of a running cluster and build an authority on them, as `--cluster` does. Raises ManifestError.
 
-    `context` is one of the kubeconfig, or else the current one. If a kind may not be listed in all namespaces, that of
-    `namespace` is, or of the context. The pods with a proxy are those that have one.
+    `context` is a context of the kubeconfig, by default the current one. If a kind may not be listed in all namespaces,
+    only `namespace`, or the namespace of the context, is read. The pods of the cluster show which of them have a proxy.
     """
     from eastgate.authority.sources.listing import ClusterPath
 
@@ -304,7 +312,7 @@ def test(
 ) -> Run:
     """Run the decision tables and invariants in files and folders: `eastgate test`.
 
-    What is wrong with the tables is in the `diagnostics` of the run.
+    The `diagnostics` of the run have the errors of the tables.
     """
     from eastgate.reports.tables import read_tables, run_tables
 

@@ -1,4 +1,4 @@
-"""Conditions and examples in the words of the command line: options, and questions with usual values."""
+"""Conditions and examples as options of the command line, and questions with usual values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _OPTIONS: dict[AttributeKind, str] = {
 
 
 def spellings(question: Question, values: dict[Attribute, Known]) -> Iterator[Question]:
-    """Yield the question with these values, first with usual ones in the place of those that no rule names."""
+    """Yield the question with these values. Variants with usual values for those that no rule names come first."""
     usual = {name: None if name.is_header and value == OTHER else value for name, value in values.items()}
     for filled in (with_values(question, usual), with_values(question, values)):
         for spelled in (*_plainer(question, filled), filled):
@@ -54,7 +54,7 @@ def spellings(question: Question, values: dict[Attribute, Known]) -> Iterator[Qu
 
 
 def _plainer(question: Question, filled: Question) -> Iterator[Question]:
-    """Yield a question with values that people would write in the place of made up ones."""
+    """Yield the question with usual values in the place of generated ones."""
     plainer = filled
     for stranger in ("stranger", "any-other"):
         if plainer.path is not None and question.path is None and stranger in plainer.path:
@@ -72,7 +72,7 @@ def _plainer(question: Question, filled: Question) -> Iterator[Question]:
 
 def options(attributes: Iterable[Attribute]) -> tuple[str, ...]:
     given = [attribute for attribute in attributes if attribute.kind in _OPTIONS]
-    if any(attribute.needs_http for attribute in given):  # a question with such an option is about HTTP
+    if any(attribute.needs_http for attribute in given):  # such an option makes the question HTTP
         given = [attribute for attribute in given if attribute is not APPLICATION]
     named = dict.fromkeys(_OPTIONS[attribute.kind] for attribute in given)
     return tuple(sorted(named, key=list(_OPTIONS.values()).index))

@@ -178,7 +178,7 @@ def test_a_table_that_expects_allow_of_half_the_truth_fails(tmp_path: Path) -> N
     status, said = outcome_of(tmp_path, SELECTING)
     assert status == 1
     assert "1 passed, 1 failed" in said
-    assert "allow is by what was read: not considered: 2 MultiNetworkPolicies, of which 1 selects this pod" in said
+    assert "allow considers only what was read: not considered: 2 MultiNetworkPolicies, of which 1 selects this pod" in said
     assert outcome_of(tmp_path, SELECTING, unread="unread: ignore")[0] == 0
     assert outcome_of(tmp_path, SELECTING, "--unread", "ignore")[0] == 0
     status, said = outcome_of(tmp_path, SELECTING, unread="unread: warn")

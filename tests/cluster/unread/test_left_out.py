@@ -288,7 +288,7 @@ def test_a_table_fails_and_its_cases_are_decided(tmp_path: Path, run: Run) -> No
     result = CliRunner().invoke(main, ["test", "t.yaml"], catch_exceptions=False)
     assert result.exit_code == 1
     assert "1 passed, 2 failed" in result.stdout
-    assert "allow is by what was read: left out: Pod pay/x" in result.stdout
+    assert "allow considers only what was read: left out: Pod pay/x" in result.stdout
 
 
 def test_a_comparison_is_not_proven(tmp_path: Path, run: Run) -> None:

@@ -38,12 +38,12 @@ class GivenCheck:
 
 
 def service(protocol: ExternalProtocol, **how: object) -> AuthorizerName:
-    """Return the name of a service that is asked in some way."""
+    """Return the name of a service, which depends on how it is called."""
     return AuthorizerName(ExternalAuthorizer("security", "fraud", 9000, protocol, **how))  # type: ignore[arg-type]
 
 
 class Asking:
-    """Asks one service at a port of loopback."""
+    """Calls one service at a port of loopback."""
 
     def __init__(self, port: int, **limits: float) -> None:
         self.address: ServiceAddress | None = ServiceAddress("127.0.0.1", port)

@@ -1,4 +1,4 @@
-"""An Envoy that somebody else configured, in plain YAML; the authorizer as a command; an application behind both."""
+"""A third-party Envoy, configured in plain YAML; the authorizer as a command; an application behind both."""
 
 from __future__ import annotations
 
@@ -32,16 +32,13 @@ CA = EmbeddedCa("cluster.local")
 
 
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 10
-_PORTS = range(15_000 + 1_500 * _WORKER, 16_500 + 1_500 * _WORKER)  # so that no two workers choose the same
+_PORTS = range(15_000 + 1_500 * _WORKER, 16_500 + 1_500 * _WORKER)  # so that two workers never choose the same port
 _DRAW = random.SystemRandom()
 _LEFT: list[int] = []
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on, and that no outgoing connection is given while nobody does.
-
-    No port is returned twice until all were.
-    """
+    """Return a free port outside of the range for outgoing connections. No port is returned twice until all were."""
     while True:
         if not _LEFT:
             _LEFT.extend(_DRAW.sample(_PORTS, len(_PORTS)))
@@ -59,12 +56,12 @@ class Response:
 
     @property
     def seen(self) -> dict[str, str]:
-        """The headers that the application saw, in lower case."""
+        """Return the headers that the application saw, in lower case."""
         return {name.lower(): value for name, value in json.loads(self.body)["headers"].items()}
 
 
 class Application(ThreadingHTTPServer):
-    """Answers with what it sees, and counts."""
+    """An application that answers with the headers that it received, and counts requests."""
 
     daemon_threads = True
     requests = 0
@@ -175,12 +172,12 @@ class Authorizer:
 
     @property
     def log(self) -> list[dict[str, object]]:
-        """The records that it wrote."""
+        """Return the records that the authorizer wrote."""
         lines = self._log.read_text().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
     def record(self, decision: str) -> dict[str, object]:
-        """The record of a decision."""
+        """Return the record of a decision."""
         return next(record for record in self.log if record.get("id") == decision)
 
 
@@ -291,7 +288,7 @@ _HTTP2 = """
 
 
 class Envoy(Processes):
-    """Listeners that ask an authorizer by each protocol, over ports and unix sockets."""
+    """Listeners that send checks to an authorizer by each protocol, over ports and unix sockets."""
 
     def __init__(
         self,
@@ -304,8 +301,8 @@ class Envoy(Processes):
         manager: str = "",
         allowed: str = "",
     ) -> None:
-        """`cuts` bodies that are too large. `manager` and `allowed` are more of its configuration: of the connection
-        manager, and of what is asked over gRPC.
+        """`cuts`: Envoy cuts bodies that are too large. `manager` and `allowed` are additional configuration: of
+        the connection manager, and of checks over gRPC.
         """
         super().__init__(folder)
         self._cuts, self._manager, self._allowed = cuts, manager, allowed
@@ -460,6 +457,6 @@ def _send2(
 
 
 def kill_hard(process: subprocess.Popen[bytes]) -> None:
-    """End a process without a word."""
+    """Kill a process."""
     os.kill(process.pid, signal.SIGKILL)
     process.wait(PATIENCE)

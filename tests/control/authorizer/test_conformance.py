@@ -1,4 +1,4 @@
-"""A check is decided as the question with the same words is: every case of the conformance tables, asked live."""
+"""A check gets the decision of the equivalent question: every case of the conformance tables, as a live check."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from eastgate.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 TABLES = [*sorted((ROOT / "conformance").rglob("*.yaml")), *sorted((ROOT / "examples").rglob("*.test.yaml"))]
-NORMALIZING = CheckOptions(proxy=ProxyOptions(normalizes_paths=True))  # as tables are about
+NORMALIZING = CheckOptions(proxy=ProxyOptions(normalizes_paths=True))  # the proxies of the tables normalise paths
 NAMED = {"prompts/get": "name", "tools/call": "name"}
 
 
 class Given:
-    """Authorizers that answer what a table says; no answer is an error."""
+    """Authorizers that answer as a table states; without an answer, an error."""
 
     def __init__(self, question: Question) -> None:
         self._answers = question.external_auth
@@ -41,12 +41,12 @@ class Given:
 
 
 def completed(question: Question) -> Question:
-    """Return the question with a method and a path, which every request has: here those of a POST to `/`."""
+    """Return the question with a method and a path, which every request has: by default a POST to `/`."""
     return replace(question, method="POST", path="/") if question.is_bare_message else question
 
 
 def as_handed_on(question: Question) -> Question:
-    """The same, from a proxy that normalises before it asks, so that a plain dot segment was encoded."""
+    """Return the question as a proxy that normalises paths forwards it: a dot segment that remains was encoded."""
     path = question.path
     return question if path is None else replace(question, path=respelled_path(handed_path(path) + query_of(path)))
 
@@ -101,12 +101,12 @@ def test_checks_are_decided_as_questions(path: Path) -> None:
             if question.claims is not None or question.token is not None:
                 continue  # a check brings a token in its headers
             if question.plaintext or question.forwarded_for is not None or question.protocol is not None:
-                continue  # of which a check says nothing
+                continue  # a check does not contain it
             if table.name == "guide-validating-webhook":
-                continue  # it is about the body, and a check that brings none says nothing of it
+                continue  # it is about the body, which this check does not contain
             check = check_of(question)
             if check is None:
-                continue  # no message says it
+                continue  # no message contains it
             given = Given(question)
             live = LiveAuthorizer(authority, Lock(), given, NORMALIZING).decide(check)
             try:
@@ -115,9 +115,9 @@ def test_checks_are_decided_as_questions(path: Path) -> None:
                 assert not live.allowed, case.name
                 continue
             if given.was_silent or (not question.is_http and _tells_bytes_apart(offline)):
-                continue  # nobody knows the answer offline; and a check is about HTTP
+                continue  # the answer is unknown offline; and a check is about HTTP
             if any(not each.policies for each in offline.enforcement):
-                continue  # offline, the pod may have no identity; a caller of a check has the one that it proved
+                continue  # offline, the pod may have no identity; the caller of a check has a proven identity
             assert live.allowed is offline.allowed, f"{table.name}: {case.name}: {live.record}"
             if not live.allowed and not live.record.get("unread"):
                 assert live.status == (offline.status or 403), f"{table.name}: {case.name}: {live.record}"

@@ -1,4 +1,4 @@
-"""What takes credentials off a request, where several policies have accepted one each."""
+"""Removal of credentials from a request after several policies each accepted one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attacker writes so that a proxy asks about one request and hands on another. The proxies are real ones."""
+"""Requests of an attacker for which a proxy might check one request and forward another. The proxies are real."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Setting:
     application: Application
 
     def send(self, listener: str, account: str | None, data: bytes, *, is_unfinished: bool = False) -> int:
-        """Send bytes; return the status, or 0 where the application got a request that is unfinished."""
+        """Send bytes; return the status, or 0 if the application received an unfinished request."""
         before = self.application.requests
         with self.envoy.connection(listener, account) as connection:
             connection.sendall(data)
@@ -85,7 +85,7 @@ class Setting:
             return response.status
 
     def _wait(self, connection: ssl.SSLSocket, before: int) -> None:
-        """Wait until there is an answer, or the application has a request."""
+        """Wait until an answer arrives, or the application has a request."""
         end = time.monotonic() + PATIENCE
         while self.application.requests == before:
             if connection.pending() or select.select([connection], [], [], 0.02)[0]:
@@ -126,7 +126,7 @@ SPELLINGS = [
 
 @pytest.mark.parametrize("listener", ["grpc", "http-to"])
 def test_an_application_gets_the_path_that_was_decided(api: Setting, listener: str) -> None:
-    """An application that does not normalise reads the first segment; others read it in one of these ways."""
+    """An application without normalisation reads the first segment; others read it in one of these ways."""
     outside, wrong, passed = paths.outside("/api/"), [], 0
     for path in SPELLINGS:
         before = api.application.requests
@@ -237,7 +237,7 @@ def test_a_second_message_behind_the_bytes_that_are_shown(cutting: Setting, list
 
 
 @pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])
-def test_the_length_of_the_client_tells_that_a_body_is_whole(cutting: Setting, http2: bool) -> None:
+def test_the_content_length_of_the_client_proves_a_whole_body(cutting: Setting, http2: bool) -> None:
     def call(listener: str, body: bytes, *, with_length: bool = True) -> int:
         length = (("content-length", str(len(body))),) if http2 and with_length else ()
         headers = (*JSON, *length)

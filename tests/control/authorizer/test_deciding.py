@@ -1,4 +1,4 @@
-"""A check is decided by the whole engine, and authorizers are asked once, in order, and only where it gets to them."""
+"""The whole engine decides a check, and asks authorizers once, in order, and only if the evaluation reaches them."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ def test_a_host_of_a_gateway_does_not_get_round_the_policies_of_the_pod() -> Non
     assert answer.record["to"] == "pod:shop/reviews"
 
 
-def test_an_allowed_check_tells_the_application_its_decision_and_takes_forged_headers_away() -> None:
+def test_an_allowed_check_adds_the_decision_header_and_removes_forged_headers() -> None:
     answer = live_authorizer().decide(replace(REVIEWS, headers={"X-Eastgate-Target": "x", "accept": "*/*"}))
     assert answer.allowed
     assert answer.upstream_headers == ((DECISION_HEADER, answer.id),)
     assert answer.upstream_removed == ("X-Eastgate-Target",)
 
 
-def test_a_line_of_the_log_is_made_once_and_only_for_whoever_reads_it() -> None:
+def test_a_log_record_is_built_once_and_only_when_it_is_read() -> None:
     made: list[dict[str, object]] = []
 
     def make() -> dict[str, object]:
@@ -139,7 +139,7 @@ def test_the_log_has_the_policy_and_the_client_has_not() -> None:
         (call("agent", DUPLICATE), False, []),
         (call("agent", BATCH), True, []),
         (call("agent", b"[" + message("tools/call", "read") + b"," + message("tools/call", "write") + b"]"), False, []),
-        (call("agent", path="/%40mcp"), True, []),  # looked at with care, and still nobody is asked
+        (call("agent", path="/%40mcp"), True, []),  # checked strictly, and still no authorizer is asked
         (call("agent", method="GET", body=None), True, []),
         (call("agent", host="other.example"), False, []),
         (call("agent", source=UNKNOWN_CALLER), False, ["front.prod:9000", "back.prod:9000"]),
@@ -162,7 +162,7 @@ def test_the_log_has_the_policy_and_the_client_has_not() -> None:
         (call("agent", mcp=("tools/call", "read")), True, []),
         (call("agent", mcp=("tools/call", "list")), False, []),
         (call("agent", mcp=("tools/list", None)), False, []),
-        (call("agent", mcp=(None, None)), False, []),  # the filter did not take it for a message
+        (call("agent", mcp=(None, None)), False, []),  # the filter did not read it as a message
         (call("agent", LOOKALIKE, mcp=("tools/call", "read")), False, []),
         (call("agent", body=None, mcp=("tools/call", "read")), False, []),
         (call("agent", BATCH, mcp=("tools/call", "read")), False, []),
@@ -227,7 +227,7 @@ def test_a_path_is_normalised_where_the_proxy_does_the_same(path: str, allowed: 
         ({"back": "raises"}, ["front.prod:9000", "back.prod:9000"]),
     ],
 )
-def test_the_backends_authorizer_is_not_asked_for_what_the_gateway_denies(
+def test_the_authorizer_of_a_backend_is_not_asked_if_the_gateway_denies(
     answers: dict[str, str], asked: list[str]
 ) -> None:
     services = Services(**answers)
@@ -235,7 +235,7 @@ def test_the_backends_authorizer_is_not_asked_for_what_the_gateway_denies(
     assert services.asked == asked
 
 
-def test_a_check_that_needs_nobody_is_answered_at_once() -> None:
+def test_a_check_without_authorizers_is_answered_at_once() -> None:
     authorizer = live_authorizer()
     assert isinstance(authorizer.begin(call("agent")), ProxyAnswer)
     waiting = authorizer.begin(call("auditor"))
@@ -314,7 +314,7 @@ def test_tools_that_may_be_called() -> None:
     assert not authorizer.may_call(replace(listing, host="nowhere.example"), "read")
 
 
-def test_a_service_that_must_be_waited_for_is_not_asked_by_whoever_cannot_wait() -> None:
+def test_finish_at_once_does_not_ask_a_slow_service() -> None:
     services = Services()
     waiting = live_authorizer(services).begin(call("auditor"))
     assert isinstance(waiting, OpenCheck)

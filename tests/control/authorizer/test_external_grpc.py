@@ -1,4 +1,4 @@
-"""External authorizers that speak Envoy's gRPC protocol: what they are asked, and what becomes of each answer."""
+"""External authorizers over Envoy's gRPC protocol: the requests that they get, and the effect of each answer."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_the_request_is_written_as_an_envoy_writes_it(ask: Asking) -> None:
     assert "body" not in http
 
 
-def test_it_is_shown_allowed_headers_only_and_the_body_where_the_policy_says_so(ask: Asking) -> None:
+def test_only_allowed_headers_and_a_requested_body_are_sent(ask: Asking) -> None:
     name = service(ExternalProtocol.GRPC, allowed_headers=frozenset({"x-team"}), max_body=6)
     sent = {"Authorization": "Bearer x", "X-Team": "red"}
     ruling = ask(name, method="POST", path="/echo", headers=sent, body=GivenBody(b"abcdef"))
@@ -131,7 +131,7 @@ def test_a_body_that_it_cannot_be_shown_in_full_is_refused(ask: Asking, body: Gi
 
 
 @pytest.mark.parametrize("unknown", ["method", "path", "host"])
-def test_what_is_not_known_is_not_asked_about(ask: Asking, unknown: str) -> None:
+def test_an_unknown_request_is_not_sent(ask: Asking, unknown: str) -> None:
     assert not ask(NAME, **{unknown: None}).allowed
 
 
@@ -149,7 +149,7 @@ def test_a_name_without_an_authorizer_and_one_without_an_address_deny(ask: Askin
     assert not ask(NAME).allowed
 
 
-def test_nobody_there_denies_until_somebody_is(tmp_path: Path) -> None:
+def test_an_unreachable_authorizer_denies_until_it_is_reachable(tmp_path: Path) -> None:
     server = CheckServer(tmp_path)
     asking = Asking(server.port, **PATIENCE)
     assert not asking(NAME).allowed
@@ -167,7 +167,7 @@ def test_many_threads_ask_at_once_and_each_question_arrives_once(ask: Asking) ->
     assert int(dict(ask(NAME, path="/count").headers)["x-count"]) == before + 201
 
 
-def test_who_waits_when_the_address_changes_still_gets_an_answer(server: CheckServer, ask: Asking) -> None:
+def test_an_open_call_gets_its_answer_after_a_change_of_the_address(server: CheckServer, ask: Asking) -> None:
     rulings: list[Ruling] = []
     waiting = threading.Thread(target=lambda: rulings.append(ask(NAME, path="/slow")))
     waiting.start()
@@ -176,7 +176,7 @@ def test_who_waits_when_the_address_changes_still_gets_an_answer(server: CheckSe
     assert len(rulings) == 1
 
 
-def test_what_does_not_speak_grpc_denies() -> None:
+def test_a_service_without_grpc_denies() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:

@@ -1,4 +1,4 @@
-"""External authorizers that speak HTTP: what they are asked, and what becomes of each answer."""
+"""External authorizers over HTTP: the requests that they get, and the effect of each answer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Scripted:
 
     def close(self) -> None:
         with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # a thread that waits for a connection would take one more
+            self._listener.shutdown(socket.SHUT_RDWR)  # a thread that waits for a connection would accept one more
         self._listener.close()
 
 
@@ -159,14 +159,14 @@ def test_the_request_has_the_headers_that_are_always_sent_and_the_allowed_ones(s
     ]
 
 
-def test_a_caller_without_an_identity_has_none_whatever_it_sends(server: Scripted, ask: Asking) -> None:
+def test_a_client_cannot_set_the_identity_header(server: Scripted, ask: Asking) -> None:
     name = service(ExternalProtocol.HTTP, allowed_headers=frozenset({"x-eastgate-source"}))
     for source in ("anonymous", "unknown"):
         ask(name, source=source, headers={"X-Eastgate-Source": "spiffe://cluster.local/ns/prod/sa/forged"})
     assert [b"x-eastgate" in asked.lower() for asked in server.asked] == [False, False]
 
 
-def test_the_body_is_sent_where_the_policy_says_so_and_only_whole(server: Scripted, ask: Asking) -> None:
+def test_the_body_is_sent_only_on_request_of_the_policy_and_as_a_whole(server: Scripted, ask: Asking) -> None:
     name = service(ExternalProtocol.HTTP, max_body=6)
     assert ask(name, method="POST", body=GivenBody(b"abcdef")).allowed
     assert server.asked[0].endswith(b"\r\n\r\nabcdef")
@@ -176,9 +176,7 @@ def test_the_body_is_sent_where_the_policy_says_so_and_only_whole(server: Script
     assert len(server.asked) == 1
 
 
-def test_its_headers_reach_the_application_and_what_only_it_may_set_is_not_the_clients(
-    server: Scripted, ask: Asking
-) -> None:
+def test_headers_of_the_authorizer_replace_those_of_the_client(server: Scripted, ask: Asking) -> None:
     server.script = response("200 OK", "X-User: erin", "X-Eastgate-Target: 7", "Host: evil", "Date: now", "X-User: e2")
     assert ask(NAME).headers == (("x-user", "erin,e2"),)
     name = service(ExternalProtocol.HTTP, response_headers=frozenset({"x-user", "x-role", "x-eastgate-target"}))
@@ -221,7 +219,7 @@ def test_a_consent_that_comes_too_late_denies(server: Scripted, pieces: list[byt
     asking.externals.close()
 
 
-def test_nobody_there_denies(server: Scripted, ask: Asking) -> None:
+def test_an_unreachable_authorizer_denies(server: Scripted, ask: Asking) -> None:
     server.close()
     assert not ask(NAME).allowed
 
@@ -274,7 +272,9 @@ def test_where_too_many_questions_are_open_the_next_is_denied(server: Scripted) 
         {"headers": {"Authorization": "☃"}},
     ],
 )
-def test_what_cannot_be_written_is_not_asked(server: Scripted, ask: Asking, check: dict[str, object]) -> None:
+def test_a_request_that_http_cannot_express_is_not_sent(
+    server: Scripted, ask: Asking, check: dict[str, object]
+) -> None:
     assert not ask(NAME, **check).allowed
     assert server.asked == []
 

@@ -1,4 +1,4 @@
-"""External authorizers in a mesh: asked over mutual TLS, by identities that are no host names."""
+"""External authorizers in a mesh: called over mutual TLS, with identities that are not host names."""
 
 from __future__ import annotations
 
@@ -100,7 +100,9 @@ def test_the_right_service_is_asked(grpc_port: int, http_port: int, name: str) -
 @pytest.mark.parametrize(
     ("ca", "expected"), [(CA, SERVER.replace("fraud", "other")), (STRANGER, SERVER)], ids=["identity", "authority"]
 )
-def test_another_one_is_not_believed(grpc_port: int, http_port: int, name: str, ca: EmbeddedCa, expected: str) -> None:
+def test_another_identity_is_not_trusted(
+    grpc_port: int, http_port: int, name: str, ca: EmbeddedCa, expected: str
+) -> None:
     ask = asking(address(grpc_port if name is GRPC else http_port, ca, expected), seconds=3)
     assert not ask(name).allowed
     ask.externals.close()

@@ -1,4 +1,4 @@
-"""An Envoy that was not configured by us asks over both protocols, and does what the engine says."""
+"""A third-party Envoy sends checks over both protocols, and applies the decisions of the engine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
         *((name, "chosen.example", "shop/cart", "/reviews/1", 403) for name in GRPC),
         *((name, "chosen.example", None, "/reviews/1", 403) for name in GRPC),
         ("pod", "reviews", "shop/web", "/reviews/1", 200),
-        ("pod", "toys.example", "shop/web", "/admin", 401),  # the Gateway has no credential, whatever the pod allows
+        ("pod", "toys.example", "shop/web", "/admin", 401),  # the Gateway has no credential, so the pod does not matter
         ("pod", "reviews", "shop/web", "/reviews/../admin", 400),
         ("http-to", "reviews", "shop/web", "/reviews/../admin", 400),
         ("pod", "reviews", "shop/web", "/reviews%2f..%2fadmin", 400),
@@ -83,7 +83,7 @@ def test_tools(setting: Setting, listener: str, http2: bool) -> None:
     padded = message("tools/call", "read", padding="x" * 5_000)
     assert setting.envoy.call(
         listener, "prod/agent", "/mcp", host="mcp.example", method="POST", headers=JSON, body=padded, http2=http2
-    ).status in (403, 413)  # over HTTP/2 Envoy shows a part of it, whatever it is told
+    ).status in (403, 413)  # over HTTP/2 Envoy always sends only a part of it
 
 
 @pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])
@@ -109,7 +109,7 @@ def test_api_keys(setting: Setting, listener: str, http2: bool) -> None:
 
 
 def test_a_header_that_came_twice_is_no_way_round_a_rule(setting: Setting) -> None:
-    """Joined by commas its values cannot be told apart, so that it is unknown."""
+    """Its values are joined by commas and cannot be separated, so the header is unknown."""
     response = setting.envoy.call(
         "grpc-joined", "prod/agent", "/mcp", host="mcp.example", headers=(("mcp-session-id", "a"), ("x-a", "1,2"))
     )

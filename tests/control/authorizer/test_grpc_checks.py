@@ -1,4 +1,4 @@
-"""What an Envoy says in a CheckRequest, and what is believed of it."""
+"""The contents of a CheckRequest, and the parts that Eastgate trusts."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_the_request() -> None:
     )
 
 
-def test_raw_headers_are_told_apart() -> None:
+def test_raw_headers_stay_separate() -> None:
     headers = [{"key": "x-a", "raw_value": "MSwy"}, {"key": "x-a", "raw_value": "Mw=="}, {"key": ":path", "value": "/"}]
     check = asked({"header_map": {"headers": headers}})
     assert (check.headers, check.unclear_headers) == ({"x-a": ["1,2", "3"]}, frozenset())
@@ -133,7 +133,7 @@ def test_extensions() -> None:
     ("extensions", "message"),
     [({}, None), ({"mcp": "metadata"}, ("tools/call", "read")), ({"mcp": "no"}, None)],
 )
-def test_what_envoy_read_counts_where_the_operator_says_so(
+def test_the_message_that_envoy_read_counts_only_if_configured(
     extensions: dict[str, str], message: tuple[str, str] | None
 ) -> None:
     metadata = {"envoy.filters.http.mcp": {"method": "tools/call", "params": {"name": "read"}, "id": 1}}
@@ -175,7 +175,7 @@ def test_bodies(http: dict[str, Any], cut: bool, never_cut: bool) -> None:
 
 
 def test_a_text_may_have_other_bytes_than_are_shown() -> None:
-    """Envoy writes `!` for what is no UTF-8, unless it is told to pack bodies as bytes."""
+    """Envoy replaces bytes that are not UTF-8 by `!`, unless its configuration packs bodies as bytes."""
     whole = ProxyOptions(whole_bodies=True)
     assert asked({"body": "a!", "size": 2, "headers": WHOLE}, whole).body == Body(b"a!", complete=False)
     assert asked({"raw_body": "YSE=", "size": 2, "headers": WHOLE}, whole).body == Body(b"a!", complete=True)

@@ -1,4 +1,4 @@
-"""What is believed of a check over HTTP is what the operator says that the proxy sets, and nothing else."""
+"""Trust in a check over HTTP: only the headers that, according to the operator, the proxy sets."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_forwarded_certificates(value: str, uri: str | None) -> None:
     assert identity_in(value) == uri
 
 
-def test_only_what_came_is_known_of_headers() -> None:
+def test_only_received_headers_are_known() -> None:
     sent = request(("x-a", "1"), ("x-a", "2"), ("x-b", "1,2"), ("content-length", "0"), ("upgrade", "websocket"))
     check = check_of_http(sent, HttpOptions(), ProxyOptions())
     assert check is not None
@@ -81,7 +81,7 @@ def test_only_what_came_is_known_of_headers() -> None:
 
 
 @pytest.mark.parametrize("name", ["content-length", "transfer-encoding", "te", "connection", "x-envoy-internal"])
-def test_headers_of_the_hop_say_nothing_of_the_client(name: str) -> None:
+def test_hop_headers_are_unknown_for_the_client(name: str) -> None:
     check = check_of_http(request((name, "0")), HttpOptions(all_headers=True), ProxyOptions())
     assert check is not None
     assert name not in check.headers
@@ -106,7 +106,7 @@ def test_headers_of_the_proxy_are_not_those_of_the_client() -> None:
         {"x-more": ["1"]},
         None,
     )
-    assert check.unclear_headers >= options.own  # what the client sent there reaches the application
+    assert check.unclear_headers >= options.own  # a value of the client there reaches the application
     without = check_of_http(request(*headers), HttpOptions(), ProxyOptions())
     assert without is not None
     assert (without.to, without.address) == (None, None)
@@ -132,7 +132,7 @@ def test_which_request_it_is(options: HttpOptions, sent: ServedRequest, path: st
 
 @pytest.mark.parametrize("partial", [[], ["true"], ["false"], ["false", "true"]])
 @pytest.mark.parametrize("whole_bodies", [True, False])
-def test_a_body_is_whole_where_the_proxy_says_so_and_never_cuts_one(partial: list[str], whole_bodies: bool) -> None:
+def test_a_body_is_whole_if_the_proxy_marks_it_and_never_cuts_bodies(partial: list[str], whole_bodies: bool) -> None:
     headers = [("x-envoy-auth-partial-body", value) for value in partial]
     sent = request(*headers, ("content-length", "2"), body=b"{}")
     check = check_of_http(sent, HttpOptions(), ProxyOptions(whole_bodies=whole_bodies))

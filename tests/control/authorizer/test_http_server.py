@@ -1,4 +1,4 @@
-"""The HTTP server: how long a connection may take, and what can be read in more than one way is refused."""
+"""The HTTP server: time limits of connections, and refusal of ambiguous requests."""
 
 from __future__ import annotations
 
@@ -88,15 +88,15 @@ def test_an_upgrade_is_answered_as_a_request_and_the_connection_ends(is_late: bo
         (b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\n1234", 10),
     ],
 )
-def test_who_takes_too_long_is_left(sent: bytes, seconds: float) -> None:
+def test_a_slow_connection_is_aborted(sent: bytes, seconds: float) -> None:
     async def run() -> None:
         connection, transport = connect(HttpServer(lambda _: ServedResponse(200)))
         if sent:
             connection.data_received(sent)
         now = asyncio.get_running_loop().time()
-        connection.look_at_time(now + seconds - 1)
+        connection.abort_if_late(now + seconds - 1)
         assert not transport.closed
-        connection.look_at_time(now + seconds + 1)
+        connection.abort_if_late(now + seconds + 1)
         assert transport.closed
 
     asyncio.run(run())
@@ -119,7 +119,7 @@ def test_a_peer_that_waits_before_its_body_may_go_on() -> None:
 @pytest.mark.parametrize(
     ("before", "sent", "statuses"),
     [
-        (REQUEST, _WAITING, []),  # it would be taken for the answer to the request before
+        (REQUEST, _WAITING, []),  # the client would take it for the answer to the previous request
         (b"", _WAITING.replace(b"/a", b"/a#b"), [400]),
         (b"", _WAITING.replace(b"HTTP/1.1", b"HTTP/1.0"), []),
     ],
@@ -140,7 +140,7 @@ def test_an_answer_may_take_its_time() -> None:
         coming: asyncio.Future[ServedResponse] = asyncio.get_running_loop().create_future()
         connection, transport = connect(HttpServer(lambda _: coming))
         connection.data_received(REQUEST)
-        connection.look_at_time(asyncio.get_running_loop().time() + 1000)
+        connection.abort_if_late(asyncio.get_running_loop().time() + 1000)
         assert not transport.closed
         coming.set_result(ServedResponse(200))
         while not transport.written:
@@ -158,7 +158,7 @@ def test_connections_are_looked_at_by_themselves() -> None:
     asyncio.run(run())
 
 
-# Requests that can be read in more than one way
+# Ambiguous requests
 
 _HEAD = b"POST /a HTTP/1.1\r\nhost: a\r\n"
 _CHUNKED = _HEAD + b"transfer-encoding: chunked\r\n\r\n"
@@ -167,7 +167,7 @@ _NEXT = b"GET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n"
 
 
 class _Recorder:
-    """A handler that remembers requests, and a connection to it in memory."""
+    """A handler that records requests, and a connection to it in memory."""
 
     def __init__(self) -> None:
         self.requests: list[ServedRequest] = []
@@ -246,7 +246,7 @@ class _Recorder:
     ],
 )
 @pytest.mark.parametrize("size", [None, 1])
-def test_what_can_be_read_in_more_than_one_way_is_refused(sent: bytes, size: int | None) -> None:
+def test_an_ambiguous_request_is_refused(sent: bytes, size: int | None) -> None:
     async def run() -> None:
         peer = _Recorder()
         for start in range(0, len(sent), size or len(sent)):
@@ -354,7 +354,7 @@ def test_no_header_of_an_answer_has_a_line_break(value: str, caplog: pytest.LogC
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_peer_that_has_said_all_gets_its_answers_and_the_end(loop: str) -> None:
+def test_a_half_closed_connection_gets_its_answers_and_is_closed(loop: str) -> None:
     async def run() -> None:
         may_answer = asyncio.Event()
 

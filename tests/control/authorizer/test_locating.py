@@ -1,4 +1,4 @@
-"""Where a request goes is what the operator says; else what its host and the proxy's address leave no doubt of."""
+"""The destination of a request: from the configuration of the operator, or from an unambiguous host and address."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastgate.authority.reading import read_manifests
 from eastgate.cluster import World
 from eastgate.cluster.ends import Gateway, parse_destination
 from eastgate.control.authorizer.checks import ProxyCheck
-from eastgate.control.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
+from eastgate.control.authorizer.locating import GatewaysByHost, UnknownDestinationError, destinations_of, port_of
 from eastgate.settings import Settings
 
 MANIFESTS = """
@@ -88,7 +88,7 @@ def test_destinations(
     check: ProxyCheck, default: str | None, destinations: tuple[str, ...] | None, world: World
 ) -> None:
     if destinations is None:
-        with pytest.raises(Nowhere):
+        with pytest.raises(UnknownDestinationError):
             located(check, world, default)
     else:
         assert located(check, world, default) == destinations
@@ -112,7 +112,7 @@ def test_ports(check: ProxyCheck, to: str, port: int | None, world: World) -> No
     assert port_of(check, parse_destination(to), world) == port
 
 
-def test_what_was_found_is_remembered_until_something_changes(world: World) -> None:
+def test_gateways_are_cached_until_a_change(world: World) -> None:
     gateways = GatewaysByHost()
     assert gateways.find("one.example", world, 1) == (Gateway("prod", "one"),)
     assert gateways.find("one.example", World(), 1) == (Gateway("prod", "one"),)
@@ -138,7 +138,7 @@ NAMED = {"host": "any key"}
         (ProxyCheck(host="talker.example", extensions=NAMED), "pod:a/b", ("host:any key",)),
         (ProxyCheck(host="talker.example"), "pod:a/b", ("pod:a/b",)),
         (ProxyCheck(host="one.example"), None, ("host:one.example", "gateway:prod/one")),
-        (ProxyCheck(host="One.example."), None, ("host:One.example.", "gateway:prod/one")),  # however it is spelt
+        (ProxyCheck(host="One.example."), None, ("host:One.example.", "gateway:prod/one")),  # in any spelling
         (ProxyCheck(host="a.two.example"), None, ("gateway:prod/two",)),
         (ProxyCheck(host="talker.example", destination=POD), None, ("host:talker.example", "pod:shop/cart")),
         (ProxyCheck(host="both.two.example"), None, None),
@@ -159,7 +159,7 @@ def test_destinations_where_auth_configs_are_for_hosts(
         return tuple(map(str, destinations_of(check, configured, world, find, programs_of(authority))))
 
     if destinations is None:
-        with pytest.raises(Nowhere):
+        with pytest.raises(UnknownDestinationError):
             locate()
     else:
         assert locate() == destinations

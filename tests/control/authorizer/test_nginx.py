@@ -1,4 +1,4 @@
-"""A real nginx, with the configuration of its guide, asks over HTTP and does what the engine says."""
+"""A real nginx, with the configuration of its guide, sends checks over HTTP and applies the decisions of the engine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ http {{
 
 
 class Nginx(Processes):
-    """nginx before an application, and the authorizer that it asks."""
+    """An nginx in front of an application, and the authorizer of its checks."""
 
     def __init__(self, folder: Path, manifests: str, to: str, application: Application, passed: str = "") -> None:
         super().__init__(folder)
@@ -90,7 +90,7 @@ def _accepts(port: int) -> bool:
 
 @pytest.fixture(scope="module", params=["", "/"], ids=["as sent", "normalised"])
 def nginx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx]:
-    """nginx that hands the path on as it was sent (`proxy_pass http://app`), or as it read it (`http://app/`)."""
+    """Yield an nginx that forwards the path as it was sent (`proxy_pass http://app`) or read (`http://app/`)."""
     with (
         running_application() as application,
         Nginx(tmp_path_factory.mktemp("n"), API_ONLY, "pod:shop/reviews", application, request.param) as running,
@@ -121,7 +121,7 @@ def test_an_application_gets_the_path_that_was_decided(nginx: Nginx) -> None:
     "path", ["/secret/../api/x", "/secret/%2e%2e/api/x", "/api//x", "/secret\\..\\api\\x", "/api/x#y"]
 )
 def test_a_path_that_normalisation_would_change_is_refused(nginx: Nginx, path: str) -> None:
-    assert nginx.get(path) == 500  # which nginx makes of a 400
+    assert nginx.get(path) == 500  # nginx turns a 400 into it
 
 
 def test_callers_and_messages(tmp_path: Path) -> None:
@@ -131,13 +131,13 @@ def test_callers_and_messages(tmp_path: Path) -> None:
         Nginx(tmp_path, MANIFESTS, "gateway:prod/agents", application) as nginx,
     ):
         for headers in ((), ("upgrade: websocket", "connection: upgrade"), ("content-length: 0",)):
-            assert nginx.get("/mcp", agent, *headers, host="mcp.example") == 403  # nobody knows whether it has a body
+            assert nginx.get("/mcp", agent, *headers, host="mcp.example") == 403  # unknown whether it has a body
             assert nginx.get("/mcp", agent, *headers, host="mcp.example", method="POST") == 403
         assert application.requests == 0
 
 
 def test_the_host_of_the_target_counts(tmp_path: Path) -> None:
-    """nginx chooses the server by the host of the target, whatever the header says."""
+    """nginx selects the server by the host of the target, not by the header."""
     key = "authorization: APIKEY KEY-OF-ALICE"
     with (
         running_application() as application,

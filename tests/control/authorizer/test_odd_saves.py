@@ -1,4 +1,4 @@
-"""Odd files beside the policies: what is saved after them comes in force."""
+"""Odd files beside the policies: later saves still take effect."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_denial_that_is_saved_after_an_odd_file_comes_in_force(name: bytes, te
             odd.write(text)
         authorizer.wait_until(lambda: {"reloaded", "reload failed"} & _events(authorizer))
         assert authorizer.get("/readyz") == 200
-        if "reload failed" in _events(authorizer):  # all stays as it is, until that is mended
+        if "reload failed" in _events(authorizer):  # everything stays as it is until the file is corrected
             os.unlink(path)
         authorizer.manifests.write_text(MANIFESTS + DENY)
         authorizer.wait_until(lambda: reviews(authorizer) == 403)
@@ -64,8 +64,8 @@ def _events(authorizer: Authorizer) -> set[object]:
     return {record.get("event") for record in authorizer.log}
 
 
-def test_a_process_that_has_served_is_started_again_whatever_its_status(tmp_path: Path) -> None:
-    """A bug ends a process with 2, as bad input does."""
+def test_a_process_that_has_served_is_started_again_after_any_status(tmp_path: Path) -> None:
+    """A bug may end a process with status 2, like bad input."""
     started: list[int] = []
 
     def start() -> subprocess.Popen[bytes]:
@@ -76,9 +76,9 @@ def test_a_process_that_has_served_is_started_again_whatever_its_status(tmp_path
 
     log = DecisionLog(BytesIO())
     worker = _Worker(start, tmp_path / "serving-0")
-    assert worker.look(log, 0) == BAD_INPUT
+    assert worker.restart_if_ended(log, 0) == BAD_INPUT
     (tmp_path / "serving-0").touch()
     end = time.monotonic() + PATIENCE
     while len(started) < 3:
-        assert worker.look(log, 0) is None
+        assert worker.restart_if_ended(log, 0) is None
         assert time.monotonic() < end

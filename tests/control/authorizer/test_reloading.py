@@ -1,4 +1,4 @@
-"""What is saved is in force, whenever it is saved."""
+"""Every save takes effect, at any time."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ spec:
 """
 
 
-def test_a_failure_nobody_thought_of_is_reported_and_a_later_save_comes_in_force(
+def test_an_unexpected_failure_is_reported_and_a_later_save_takes_effect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "policies.yaml"
@@ -100,7 +100,7 @@ def test_a_failure_nobody_thought_of_is_reported_and_a_later_save_comes_in_force
             path.write_text(MANIFESTS + DENY)
             await _until(lambda: not _is_ready(service))
             await _until(lambda: _failed(service) >= 2 or _is_ready(service))
-            assert not _is_ready(service)  # it stays so while it fails
+            assert not _is_ready(service)  # the failure does not change it
             breaks.clear()
             await _until(lambda: _is_ready(service))
             names = {str(policy.ref) for policy in service.authorizer.authority.policies}
@@ -131,7 +131,7 @@ def _failed(service: AuthorizerService) -> float:
 
 
 def test_a_state_that_was_in_force_before_is_loaded_again_after_a_failure(tmp_path: Path) -> None:
-    """The files are compared with those that were last read, and not with those of the start."""
+    """The files are compared with the last read files, not with those of the start."""
     path = tmp_path / "policies.yaml"
     path.write_text(MANIFESTS)
     files = PolicyFiles(FileSource([path]), Settings())

@@ -1,4 +1,4 @@
-"""The authorizer as a process: what it cannot answer is closed, what is saved is in force, and it ends in order."""
+"""The authorizer as a process: it denies checks that it cannot answer, follows saves, and shuts down in order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def application() -> Iterator[Application]:
 
 
 def ask(authorizer: Authorizer, path: str, host: str = "reviews", **headers: str) -> http.client.HTTPResponse:
-    """Ask over HTTP, as a proxy does."""
+    """Send a check over HTTP, as a proxy does."""
     connection = http.client.HTTPConnection("127.0.0.1", authorizer.http, timeout=PATIENCE)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request("GET", f"/check{path}", headers={"host": host, **named})
@@ -82,7 +82,7 @@ def test_no_authorizer_is_no_consent(tmp_path: Path, application: Application) -
 
 @contextmanager
 def silent_service(taken: list[socket.socket] | None = None) -> Iterator[int]:
-    """A service that takes every connection and never says a word."""
+    """Yield a service that accepts every connection and never answers."""
     taken = [] if taken is None else taken
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -101,7 +101,7 @@ def silent_service(taken: list[socket.socket] | None = None) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("listener", ["grpc", "http"])
-def test_a_slow_authorizer_behind_ours_denies(tmp_path: Path, application: Application, listener: str) -> None:
+def test_a_slow_external_authorizer_denies(tmp_path: Path, application: Application, listener: str) -> None:
     with (
         silent_service() as port,
         Authorizer(
@@ -154,13 +154,13 @@ def test_an_end_in_order(tmp_path: Path) -> None:
     authorizer.process.send_signal(signal.SIGTERM)
     authorizer.wait_until(lambda: authorizer.get("/readyz") == 503)
     assert health(authorizer) == NOT_SERVING
-    assert reviews(authorizer) == 200  # it goes on answering whoever has not heard of it
+    assert reviews(authorizer) == 200  # it still answers proxies that do not know of the shutdown
     assert authorizer.process.wait(PATIENCE) == 0
     assert not authorizer.http_socket.exists()
     assert [record["event"] for record in authorizer.log if "event" in record][-2:] == ["draining", "stopped"]
 
 
-def test_what_is_open_is_finished(tmp_path: Path) -> None:
+def test_open_checks_are_finished(tmp_path: Path) -> None:
     asked: list[socket.socket] = []
     with silent_service(asked) as port:
         authorizer = Authorizer(
@@ -229,7 +229,7 @@ def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
     ],
     ids=["two-hosts", "two-identities", "no-prefix", "two-lengths", "upgrade", "nonsense", "long"],
 )
-def test_what_cannot_be_read_is_refused(authorizer: Authorizer, sent: bytes) -> None:
+def test_an_unreadable_check_is_refused(authorizer: Authorizer, sent: bytes) -> None:
     with socket.create_connection(("127.0.0.1", authorizer.http), timeout=PATIENCE) as connection:
         connection.sendall(sent)
         answer = connection.recv(65536)
@@ -342,12 +342,12 @@ def test_tls_with_certificates_of_proxies(tmp_path: Path) -> None:
         pair = grpc.ssl_channel_credentials(roots.read_bytes(), proxy.private_key.encode(), proxy.chain.encode())
         with grpc.secure_channel(f"127.0.0.1:{authorizer.grpc}", pair) as channel:
             check: Any = channel.unary_unary("/grpc.health.v1.Health/Check")
-            with pytest.raises(grpc.RpcError):  # its certificate has no name of a host, and gRPC wants one
+            with pytest.raises(grpc.RpcError):  # its certificate has no host name, and gRPC requires one
                 check(b"", timeout=2)
 
 
 def test_nginx_asks_with_headers(tmp_path: Path) -> None:
-    """What `auth_request` sends, where the configuration of nginx sets these headers."""
+    """The request of `auth_request`, if the configuration of nginx sets these headers."""
     port = free_port()
     manifests = tmp_path / "policies.yaml"
     manifests.write_text(MANIFESTS)

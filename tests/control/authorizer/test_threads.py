@@ -1,4 +1,4 @@
-"""Checks that are answered on threads: one that nobody waits for is kept by nothing."""
+"""Checks on threads: an abandoned check is not kept in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.patience import PATIENCE
 
 
 class _Check:
-    """Something that can be seen to be gone."""
+    """An object whose deletion a test can observe."""
 
 
 def test_a_cancelled_check_is_forgotten_before_a_thread_is_free() -> None:

@@ -1,4 +1,4 @@
-"""The toy store with a real issuer of tokens: who gets in, and what becomes of keys that come and go."""
+"""The toy store with a real issuer of tokens: allowed callers, and the effect of new and removed keys."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Store:
     def get(
         self, path: str, authorization: str | None = None, host: str = "admin", method: str = "GET"
     ) -> Ruling | int:
-        """Return what the authorizer rules about a request; the status, where none is asked."""
+        """Return the ruling of the authorizer on a request, or the status if none is asked."""
         headers = {"authorization": authorization} if authorization is not None else {}
         name = f"{host}.toystore.com"
         asked = Question.of(
@@ -109,7 +109,7 @@ def test_a_token_of_a_new_key_is_good_as_soon_as_the_issuer_may_be_asked_again(
     assert issuer.asked[KEYS] == 2
 
 
-def test_a_token_of_a_withdrawn_key_ends_with_the_keys_that_we_hold(store: Store, issuer: OidcIssuer) -> None:
+def test_a_token_of_a_withdrawn_key_is_valid_until_the_cached_keys_expire(store: Store, issuer: OidcIssuer) -> None:
     old = issuer.token(**STAFF)
     assert store.staff(old) == 200
     issuer.rotate()
@@ -142,7 +142,7 @@ def test_an_issuer_without_keys_is_believed(store: Store, issuer: OidcIssuer) ->
     assert store.staff(token) == 401
 
 
-def test_a_denied_client_is_told_how_to_prove_itself_and_nothing_else(store: Store) -> None:
+def test_a_denied_client_only_learns_how_to_authenticate(store: Store) -> None:
     ruling = store.get("/admin")
     assert isinstance(ruling, Ruling)
     assert dict(ruling.headers) == {
@@ -151,7 +151,7 @@ def test_a_denied_client_is_told_how_to_prove_itself_and_nothing_else(store: Sto
     }
 
 
-def test_the_response_of_a_scheme_reaches_the_application_and_what_the_client_sent_there_does_not(store: Store) -> None:
+def test_the_response_of_a_scheme_replaces_the_headers_of_the_client(store: Store) -> None:
     ruling = store.get("/v1/toys", "APIKEY EXAMPLE-KEY-PAPER-KITES", host="api")
     assert isinstance(ruling, Ruling)
     assert (ruling.allowed, ruling.headers, ruling.removed) == (

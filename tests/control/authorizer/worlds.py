@@ -128,7 +128,7 @@ spec:
 
 
 class Services:
-    """External authorizers that answer what they are told to, and count who asks."""
+    """External authorizers with configured answers, which count their calls."""
 
     def __init__(self, **answers: Answer) -> None:
         self.answers = answers

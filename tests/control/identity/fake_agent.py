@@ -1,6 +1,6 @@
-"""A Workload API whose answers a test decides: a real gRPC server on a Unix socket, with SVIDs of an authority.
+"""A Workload API with configured answers: a real gRPC server on a Unix socket, with SVIDs of a CA.
 
-For what a real agent does only when something is wrong: refusing, ending its streams, going away and coming back.
+It plays the failures of a real agent: refusals, ended streams, and restarts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ END = "end"
 
 
 class FakeAgent(workload_pb2_grpc.SpiffeWorkloadAPIServicer):
-    """Serves what it is told to. Each stream begins with the last answer; `push` adds to the streams there are."""
+    """Serves configured answers. Each stream begins with the last answer; `push` sends a new one to open streams."""
 
     def __init__(self, socket: Path) -> None:
         self.streams = 0
@@ -41,21 +41,21 @@ class FakeAgent(workload_pb2_grpc.SpiffeWorkloadAPIServicer):
         self._server.start()
 
     def stop(self) -> None:
-        """Go away in the middle of whatever there is."""
+        """Stop at once, with open streams."""
         assert self._server is not None
         for stream in self._open:
             stream.put(END)
         self._server.stop(grace=None).wait(PATIENCE)
 
     def push(self, answer: object) -> None:
-        """Say this on every stream, and first of all on those to come."""
+        """Send this answer on every stream, and first on future streams."""
         if answer != END:
             self._last = answer
         for stream in self._open:
             stream.put(answer)
 
     def FetchX509SVID(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:  # noqa: N802, ARG002
-        """What the protocol calls it."""
+        """Stream the answers: the method of the protocol."""
         self.streams += 1
         mine: queue.Queue[Any] = queue.Queue()
         mine.put(self._last)
@@ -67,7 +67,7 @@ class FakeAgent(workload_pb2_grpc.SpiffeWorkloadAPIServicer):
 
 
 def answer(svids: list[Svid], bundles: TrustBundles, federated: Mapping[str, TrustBundles] | None = None) -> object:
-    """An X509SVIDResponse."""
+    """Return an X509SVIDResponse."""
     given = [
         workload_pb2.X509SVID(
             spiffe_id=svid.identity,

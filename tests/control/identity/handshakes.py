@@ -1,4 +1,4 @@
-"""One real TLS connection over loopback, and what each end has to say about it."""
+"""One real TLS connection over loopback, and the result at each end."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Side = tuple[ssl.SSLContext, TrustBundles, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The identity that each end has proven to the other, or the error that ended it."""
+    """The identity that each end proved to the other, or the error of the handshake."""
 
     server_saw: str | Exception
     client_saw: str | Exception
 
 
 def connect(server: Side, client: Side) -> Outcome:
-    """Connect, and let each end verify the other before it says a word."""
+    """Connect, and let each end verify the other before it sends data."""
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
         listener.settimeout(PATIENCE)
         served = pool.submit(_attempt, lambda: _serve(listener, server))
@@ -57,7 +57,7 @@ def _call(address: tuple[str, int], side: Side) -> str:
         context.wrap_socket(raw, server_hostname=None) as connection,
     ):
         seen = verify_connection(connection, bundles, expected)
-        # In TLS 1.3 a client learns only by reading that the server did not want its certificate.
+        # In TLS 1.3 a client must read to learn that the server rejected its certificate.
         if not connection.recv(1):
             raise ConnectionError("the server hung up")
         connection.sendall(b"!")

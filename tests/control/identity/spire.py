@@ -1,4 +1,4 @@
-"""A real SPIRE, server and agent, run on loopback for a test."""
+"""A real SPIRE server and agent, on loopback for a test."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ plugins {{
 
 
 class Spire(Processes):
-    """A server and an agent in a folder, which must have a short name: the path of a Unix socket is limited."""
+    """A server and an agent in a folder with a short name: the path of a Unix socket is limited."""
 
     def __init__(self, folder: Path, trust_domain: str) -> None:
         super().__init__(folder)
@@ -53,13 +53,13 @@ class Spire(Processes):
         self._trust_domain = trust_domain
 
     def register(self, identity: str, *options: str) -> None:
-        """Have the agent give this identity to every process of our user, and wait until it knows."""
+        """Register this identity for every process of this user, and wait until the agent supplies it."""
         selector = f"unix:uid:{os.getuid()}"
         node = f"spiffe://{self._trust_domain}/node"
         self.ask("entry", "create", "-parentID", node, "-spiffeID", identity, "-selector", selector, *options)
 
     def ask(self, *arguments: str) -> str:
-        """Give a command to the server."""
+        """Run a command of the server."""
         command: list[str | Path] = [self._programs["spire-server"], *arguments]
         command += ["-socketPath", f"{self.folder}/server.sock"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=30)
@@ -67,7 +67,7 @@ class Spire(Processes):
         return done.stdout
 
     def start(self) -> None:
-        """Start the server, and then the agent with a token of it."""
+        """Start the server, and then the agent with a join token."""
         values = {"folder": self.folder, "port": free_port(), "trust_domain": self._trust_domain}
         (self.folder / "server").mkdir()
         self._run("spire-server", _SERVER.format(**values))

@@ -1,4 +1,4 @@
-"""What the embedded authority puts into a certificate, and that nobody can make more of it than that."""
+"""The certificates of the embedded CA, and their limits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ AUTHORITY = EmbeddedCa("cluster.local")
 
 
 class Hands:
-    """A clock that is set by hand."""
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.time = datetime(2030, 1, 1, tzinfo=UTC)
@@ -168,7 +168,7 @@ def test_an_intermediate_is_replaced_before_it_would_cut_an_svid_short() -> None
     assert verified(svid, authority, at=hands.time) == ME
 
 
-def test_a_root_that_ends_soon_says_what_to_do() -> None:
+def test_the_error_for_an_expiring_root_names_the_next_step() -> None:
     hands = Hands()
     authority = EmbeddedCa("cluster.local", clock=hands)
     hands.time += timedelta(days=3650) - timedelta(minutes=1)
@@ -179,7 +179,7 @@ def test_a_root_that_ends_soon_says_what_to_do() -> None:
     assert verified(authority.issue(ME), authority, at=hands.time) == ME
 
 
-def test_a_root_is_replaced_without_a_moment_in_which_somebody_is_refused() -> None:
+def test_no_peer_is_refused_during_the_replacement_of_a_root() -> None:
     hands = Hands()
     authority = EmbeddedCa("cluster.local", clock=hands)
     told: list[IdentityChange] = []
@@ -209,7 +209,7 @@ def test_a_root_is_replaced_without_a_moment_in_which_somebody_is_refused() -> N
     assert told[-1] == BundlesChanged(authority.bundles)
 
 
-def test_a_root_that_nobody_knows_yet_is_not_signed_with() -> None:
+def test_an_undistributed_root_does_not_sign() -> None:
     with pytest.raises(BadIdentityError, match="call prepare_root"):
         EmbeddedCa("cluster.local").activate_root()
 

@@ -1,4 +1,4 @@
-"""Real handshakes between SVIDs: who gets through, and who does not."""
+"""Real handshakes between SVIDs: accepted and rejected peers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def calling(
     return client_context(authority.issue(identity), authority.bundles, to), authority.bundles, expected
 
 
-def test_both_ends_learn_who_the_other_is() -> None:
+def test_both_ends_learn_the_identity_of_the_other() -> None:
     outcome = connect(serving(), calling())
     assert (outcome.server_saw, outcome.client_saw) == (WEB, DB)
 
@@ -76,7 +76,7 @@ def test_a_client_without_a_certificate_is_refused() -> None:
 def test_a_certificate_that_expires_before_it_is_shown_is_refused() -> None:
     brief = EmbeddedCa("brief.example", clock=lambda: utc_now() - timedelta(hours=2))
     server, client = brief.issue("spiffe://brief.example/a/server"), brief.issue("spiffe://brief.example/a/client")
-    later = utc_now() + timedelta(hours=1)  # contexts made while both were valid
+    later = utc_now() + timedelta(hours=1)  # contexts from the time when both were valid
     serving = (server_context(replace(server, not_after=later), brief.bundles), brief.bundles, None)
     calling = (client_context(replace(client, not_after=later), brief.bundles), brief.bundles, None)
     outcome = connect(serving, calling)
@@ -96,7 +96,7 @@ def test_an_unexpected_identity_is_refused_by_either_end() -> None:
 
 
 def forged_by_the_partner() -> Svid:
-    """One of OUR identities, signed by the authority of the partner."""
+    """Return an identity of the OWN trust domain, signed by the CA of the partner."""
     signer, key = THERE._state.intermediate, new_key()
     start = signer.certificate.not_valid_before_utc
     certificate = new_leaf(WEB, (), key.public_key(), signer, Period(start, start + timedelta(hours=1)))
@@ -104,9 +104,9 @@ def forged_by_the_partner() -> Svid:
     return replace(THERE.issue(PARTNER), identity=WEB, chain=chain, private_key=key_pem(key))
 
 
-def test_a_trusted_partner_cannot_vouch_for_one_of_ours() -> None:
+def test_a_trusted_partner_cannot_sign_own_identities() -> None:
     outcome = connect(serving(), (client_context(forged_by_the_partner(), HERE.bundles), HERE.bundles, DB))
-    # TLS alone lets it through: the server trusts the root of the partner, for the partner.
+    # TLS alone accepts it: the server trusts the root of the partner, for the partner.
     assert isinstance(outcome.server_saw, PeerError)
     assert "is not proven by the roots of 'cluster.local'" in str(outcome.server_saw)
     assert isinstance(outcome.client_saw, OSError)
@@ -133,7 +133,7 @@ def test_no_file_is_left_behind() -> None:
     assert set(os.listdir("/proc/self/fd")) == before
 
 
-def test_elsewhere_than_on_linux_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_memory_files_asks_for_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create")
     with pytest.raises(NoMemoryFileError, match="run this on Linux"):
         serving()
@@ -168,7 +168,7 @@ def a_leaf(*uris: str) -> bytes:
         ((WEB, "https://cluster.local/"), "has 2 URIs"),
         (("https://cluster.local/ns/shop/sa/web",), "not a SPIFFE ID"),
         (("spiffe://cluster.local",), "a path is missing"),
-        (("spiffe://unknown.example/ns/shop/sa/web",), "not one that is trusted here"),
+        (("spiffe://unknown.example/ns/shop/sa/web",), "is not trusted here"),
     ],
 )
 def test_a_peer_has_exactly_one_identity_that_can_be_checked(uris: tuple[str, ...], says: str) -> None:
@@ -178,7 +178,7 @@ def test_a_peer_has_exactly_one_identity_that_can_be_checked(uris: tuple[str, ..
     assert verify_peer(a_leaf(WEB), HERE.bundles, intermediates=between) == WEB
 
 
-def test_what_is_no_workload_is_no_peer() -> None:
+def test_a_certificate_that_is_not_for_a_workload_is_rejected() -> None:
     root = HERE.bundles.of_domain("cluster.local")[0]
     with pytest.raises(PeerError, match="a path is missing"):
         identity_of(root)

@@ -1,4 +1,4 @@
-"""A real Envoy that serves with our SVID and checks its callers with the bundles of two trust domains."""
+"""A real Envoy with an SVID, which verifies its callers with the bundles of two trust domains."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_envoy_takes_the_new_intermediate_and_not_another_root(envoy: int) -> No
         greeting(envoy, EmbeddedCa("cluster.local").issue(WEB))
 
 
-def test_envoy_does_not_let_a_partner_vouch_for_one_of_ours(envoy: int) -> None:
+def test_envoy_rejects_own_identities_that_a_partner_signed(envoy: int) -> None:
     signer, key = THERE._state.intermediate, new_key()
     start = signer.certificate.not_valid_before_utc
     certificate = new_leaf(WEB, (), key.public_key(), signer, Period(start, start + timedelta(hours=1)))

@@ -1,4 +1,4 @@
-"""Keys on disk: only for their owner from the first moment, and an authority that comes back from them."""
+"""Keys on disk: readable only by their owner from the first moment, and a CA that is restored from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_files_and_folder_are_private_whatever_the_umask(folder: Path) -> None:
+def test_files_and_folder_are_private_with_any_umask(folder: Path) -> None:
     before = os.umask(0)
     try:
         path = write_private(folder, "key.pem", b"one")
@@ -112,14 +112,14 @@ def test_a_fifo_is_refused_and_not_waited_for(folder: Path) -> None:
         read_private(folder, "key.pem")
 
 
-def test_a_file_of_somebody_else_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_user_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_private(folder, "key.pem", b"one")
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(UnsafeFileError, match="belongs to another user"):
         read_private(folder, "key.pem")
 
 
-def test_what_is_not_there_is_none(folder: Path) -> None:
+def test_a_missing_file_is_none(folder: Path) -> None:
     assert read_private(folder, "key.pem") is None
     folder.mkdir(mode=0o700)
     assert read_private(folder, "key.pem") is None
@@ -178,7 +178,7 @@ def test_a_folder_is_of_one_trust_domain(folder: Path) -> None:
         ("{", ""),
     ],
 )
-def test_a_damaged_authority_is_not_replaced_by_a_new_one(folder: Path, old: str, new: str) -> None:
+def test_a_damaged_ca_is_not_replaced_by_a_new_one(folder: Path, old: str, new: str) -> None:
     stored_ca(folder, "cluster.local")
     content = (folder / "authority.json").read_text()
     assert old in content

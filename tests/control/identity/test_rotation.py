@@ -1,4 +1,4 @@
-"""Renewal: in time, again after failures, and never an expired SVID to anybody."""
+"""Renewal of SVIDs: in time, and again after failures. An expired SVID is never used."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from eastgate.control.identity import (
     BadIdentityError,
     EmbeddedCa,
+    IdentityNotGrantedError,
     Lifetimes,
-    NotGivenError,
     Rotation,
     Svid,
     SvidExpiredError,
@@ -27,7 +27,7 @@ HOUR = timedelta(hours=1)
 
 
 class FakeClock:
-    """Time that passes only when a test says so, and wakes whoever sleeps in the right order."""
+    """A clock that only a test advances. It wakes sleepers in the right order."""
 
     def __init__(self) -> None:
         self.time = datetime(2030, 1, 1, tzinfo=UTC)
@@ -59,7 +59,7 @@ async def settle() -> None:
 
 
 class Source(EmbeddedCa):
-    """An authority that can be told to fail, and counts how often it is asked."""
+    """A CA that fails on request, and counts its calls."""
 
     def __init__(self, clock: FakeClock) -> None:
         super().__init__("cluster.local", clock=clock.now)
@@ -77,7 +77,7 @@ class Source(EmbeddedCa):
 
 
 class Stage:
-    """A rotation with a fake clock, and everything it said."""
+    """A rotation with a fake clock, and its reports."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -118,10 +118,10 @@ def test_an_svid_is_renewed_half_way_and_again_and_again() -> None:
     assert stage.failed == []
 
 
-def test_a_failed_renewal_is_told_and_tried_again_with_longer_pauses() -> None:
+def test_a_failed_renewal_is_reported_and_retried_with_longer_pauses() -> None:
     async def play(stage: Stage) -> None:
         first = await stage.rotation.hold(ME)
-        stage.source.broken = NotGivenError("gone")
+        stage.source.broken = IdentityNotGrantedError("gone")
         await stage.clock.pass_by(first.renew_at - stage.clock.time + timedelta(minutes=2))
         assert stage.failed
         assert all(failure == (ME, stage.source.broken) for failure in stage.failed)
@@ -140,11 +140,11 @@ def test_a_failed_renewal_is_told_and_tried_again_with_longer_pauses() -> None:
 def test_an_expired_svid_is_never_handed_out() -> None:
     async def play(stage: Stage) -> None:
         await stage.rotation.hold(ME)
-        stage.source.broken = NotGivenError("gone")
+        stage.source.broken = IdentityNotGrantedError("gone")
         await stage.clock.pass_by(HOUR)
         with pytest.raises(SvidExpiredError, match="has not been renewed"):
             stage.rotation.current(ME)
-        with pytest.raises(NotGivenError):
+        with pytest.raises(IdentityNotGrantedError):
             await stage.rotation.hold(ME)
         stage.source.broken = None
         fresh = await stage.rotation.hold(ME)
@@ -170,7 +170,7 @@ def test_a_source_that_hands_out_expired_svids_is_a_failure() -> None:
     staged(play)
 
 
-def test_what_is_held_twice_is_issued_once() -> None:
+def test_an_identity_that_is_held_twice_is_issued_once() -> None:
     async def play(stage: Stage) -> None:
         held = await asyncio.gather(*(stage.rotation.hold(ME) for _ in range(5)))
         assert len(set(map(id, held))) == 1
@@ -189,7 +189,7 @@ def test_a_valid_svid_is_there_at_once_while_its_renewal_takes_long() -> None:
         await settle()
         assert stage.rotation.current(ME) != first
         stage.source.slow.clear()
-        await stage.clock.pass_by(HOUR)  # and a renewal that never ends keeps nothing from closing
+        await stage.clock.pass_by(HOUR)  # a renewal that never ends does not block closing
 
     staged(play)
 
@@ -197,8 +197,8 @@ def test_a_valid_svid_is_there_at_once_while_its_renewal_takes_long() -> None:
 def test_other_names_mean_another_certificate_and_are_kept() -> None:
     async def play(stage: Stage) -> None:
         first = await stage.rotation.hold(ME)
-        stage.source.broken = NotGivenError("gone")
-        with pytest.raises(NotGivenError):
+        stage.source.broken = IdentityNotGrantedError("gone")
+        with pytest.raises(IdentityNotGrantedError):
             await stage.rotation.hold(ME, ["web.example"])
         assert stage.rotation.current(ME) == first
         stage.source.broken = None
@@ -212,8 +212,8 @@ def test_other_names_mean_another_certificate_and_are_kept() -> None:
 
 def test_a_first_time_that_fails_can_be_tried_again() -> None:
     async def play(stage: Stage) -> None:
-        stage.source.broken = NotGivenError("gone")
-        with pytest.raises(NotGivenError):
+        stage.source.broken = IdentityNotGrantedError("gone")
+        with pytest.raises(IdentityNotGrantedError):
             await stage.rotation.hold(ME)
         with pytest.raises(BadIdentityError, match="not held"):
             stage.rotation.current(ME)
@@ -235,7 +235,7 @@ def test_a_new_signer_renews_everything_at_once() -> None:
     staged(play)
 
 
-def test_what_is_released_is_renewed_no_more() -> None:
+def test_a_released_identity_is_not_renewed() -> None:
     async def play(stage: Stage) -> None:
         await stage.rotation.hold(ME)
         await stage.rotation.release(ME)

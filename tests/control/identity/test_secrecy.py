@@ -1,4 +1,4 @@
-"""No part of a key is in anything that somebody might print."""
+"""Printable texts contain no part of a key."""
 
 from __future__ import annotations
 

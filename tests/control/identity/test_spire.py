@@ -18,8 +18,8 @@ from eastgate.authority.reading import sort_documents
 from eastgate.control.identity import (
     EmbeddedCa,
     IdentityChange,
-    MissingNameError,
-    NotGivenError,
+    IdentityNotGrantedError,
+    MissingDnsNameError,
     Rotation,
     Svid,
     SvidsRenewed,
@@ -58,14 +58,14 @@ def spire() -> Iterator[Spire]:
 
 
 async def until_given(api: WorkloadApi, *identities: str) -> None:
-    """A new agent gives nothing before it has heard from its server."""
+    """Wait for an agent: a new one supplies nothing before it has contacted its server."""
     async with asyncio.timeout(40):
         for identity in identities:
             while True:
                 try:
                     await api.svid(identity)
                     break
-                except NotGivenError:
+                except IdentityNotGrantedError:
                     await asyncio.sleep(0.1)
 
 
@@ -100,19 +100,19 @@ def test_an_agent_brings_the_bundles_of_federated_trust_domains(spire: Spire) ->
     asyncio.run(run())
 
 
-def test_what_the_agent_does_not_give_is_an_error_that_says_so(spire: Spire) -> None:
+def test_an_identity_that_the_agent_does_not_grant_is_an_error(spire: Spire) -> None:
     async def run() -> None:
         async with WorkloadApi(spire.socket, "cluster.local") as api:
             await until_given(api, DB)
-            with pytest.raises(NotGivenError, match="register an entry for it"):
+            with pytest.raises(IdentityNotGrantedError, match="register an entry for it"):
                 await api.svid("spiffe://cluster.local/ns/bank/sa/vault")
-            with pytest.raises(MissingNameError, match=r"without the DNS name db\.example; add it to the entry"):
+            with pytest.raises(MissingDnsNameError, match=r"without the DNS name db\.example; add it to the entry"):
                 await api.svid(DB, ["db.example"])
 
     asyncio.run(run())
 
 
-def test_a_rotation_of_the_agent_reaches_those_who_hold_the_identity(spire: Spire) -> None:
+def test_a_rotation_of_the_agent_reaches_the_holders_of_the_identity(spire: Spire) -> None:
     async def run() -> None:
         told: list[IdentityChange] = []
         renewed: asyncio.Queue[Svid] = asyncio.Queue()
@@ -143,7 +143,7 @@ def test_an_entry_that_is_deleted_takes_its_identity_along(spire: Spire) -> None
             await until_given(api, brief)
             entry = json.loads(spire.ask("entry", "show", "-spiffeID", brief, "-output", "json"))["entries"][0]["id"]
             spire.ask("entry", "delete", "-entryID", entry)
-            with pytest.raises(NotGivenError, match=r"but spiffe://cluster\.local/ns/shop/sa/db, "):
+            with pytest.raises(IdentityNotGrantedError, match=r"but spiffe://cluster\.local/ns/shop/sa/db, "):
                 await asyncio.wait_for(for_as_long_as_given(api, brief), PATIENCE)
 
     asyncio.run(run())

@@ -1,4 +1,4 @@
-"""What becomes of our identities when the agent refuses, goes away, or says something that makes no sense."""
+"""Identities when the agent refuses, stops, or sends an invalid answer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from eastgate.control.identity import (
     BundlesChanged,
     EmbeddedCa,
     IdentityChange,
+    IdentityNotGrantedError,
     Lifetimes,
-    NotGivenError,
     NoWorkloadApiError,
     Svid,
     SvidExpiredError,
@@ -49,7 +49,7 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-def test_each_push_is_told_as_what_it_changes(agent: FakeAgent, socket: Path) -> None:
+def test_each_push_notifies_watchers_of_its_changes(agent: FakeAgent, socket: Path) -> None:
     here, there = EmbeddedCa("cluster.local"), EmbeddedCa("partner.example")
     web, newer, db = here.issue(WEB), here.issue(WEB), here.issue(DB)
 
@@ -74,7 +74,7 @@ def test_each_push_is_told_as_what_it_changes(agent: FakeAgent, socket: Path) ->
     asyncio.run(run())
 
 
-def test_of_two_svids_for_one_identity_the_longer_lived_is_taken(agent: FakeAgent, socket: Path) -> None:
+def test_the_longer_lived_of_two_svids_for_one_identity_is_used(agent: FakeAgent, socket: Path) -> None:
     here = EmbeddedCa("cluster.local")
     brief = EmbeddedCa("cluster.local", state=here._state, lifetimes=Lifetimes(svid=timedelta(minutes=1)))
     long = here.issue(WEB)
@@ -144,23 +144,23 @@ def test_an_identity_that_is_taken_away_is_used_no_more(agent: FakeAgent, socket
             api.watch(told.append)
             agent.push(REFUSE)
             await until(lambda: told == [SvidsRenewed(frozenset({WEB}))])
-            with pytest.raises(NotGivenError, match="no identity at all"):
+            with pytest.raises(IdentityNotGrantedError, match="no identity at all"):
                 await api.svid(WEB)
             assert api.bundles == here.bundles
 
     asyncio.run(run())
 
 
-def test_an_agent_that_refuses_us_is_not_one_that_is_down(agent: FakeAgent, socket: Path) -> None:
+def test_a_refusal_of_the_agent_differs_from_an_agent_that_is_down(agent: FakeAgent, socket: Path) -> None:
     async def run() -> None:
         async with WorkloadApi(str(socket), "cluster.local", timeout=0.5) as api:
-            with pytest.raises(NotGivenError, match=r"it gives no identity to this process.*has an entry"):
+            with pytest.raises(IdentityNotGrantedError, match=r"it gives no identity to this process.*has an entry"):
                 await api.svid(WEB)
 
     asyncio.run(run())
 
 
-def test_an_agent_that_is_down_says_which_socket(socket: Path) -> None:
+def test_the_error_for_an_agent_that_is_down_names_the_socket(socket: Path) -> None:
     async def run() -> None:
         async with WorkloadApi(f"unix:{socket}", "cluster.local", timeout=0.3) as api:
             with pytest.raises(NoWorkloadApiError, match=r"agent\.sock.*does not exist.*see that it runs"):

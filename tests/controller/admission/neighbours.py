@@ -1,4 +1,4 @@
-"""Generated policies on several targets each, beside others and a baseline: where a wider target would show."""
+"""Generated policies with several targets each, beside others and a baseline, which reveal a wider target."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def baseline(draw: st.DrawFn) -> Manifest:
 
 @st.composite
 def neighbours(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
-    """Four pods with all pairs of labels, two Services, and policies."""
+    """Return four pods with all pairs of labels, two Services, and policies."""
     pods = [pod(f"p{number}", labels, [80, 443]) for number, labels in enumerate(LABELS)]
     services = [service("web", {"app": "web"}), service("db-1", {"app": "db", "tier": "1"})]
     policies = [draw(policy(f"q{number}")) for number in range(draw(st.integers(1, 3)))]

@@ -9,18 +9,18 @@ GROUP = "gateway.networking.x-k8s.io"
 
 
 def rules(entries: Any) -> Manifest:
-    """The spec of an ALLOW policy on every pod."""
+    """Return the spec of an ALLOW policy on every pod."""
     return {"targetRefs": [{"kind": "Pod", "selector": {}}], "action": "ALLOW", "rules": entries}
 
 
 def policy(spec: Any, **metadata: Any) -> Manifest:
-    """An AuthorizationPolicy of v1alpha2."""
+    """Return an AuthorizationPolicy of v1alpha2."""
     named = {"name": "p", "namespace": "shop", **metadata}
     return {"apiVersion": f"{GROUP}/v1alpha2", "kind": "AuthorizationPolicy", "metadata": named, "spec": spec}
 
 
 def admission_review(new: Manifest | None, old: Manifest | None = None) -> Manifest:
-    """The review of a change from one object to another."""
+    """Return the review of a change from one object to another."""
     changed: Manifest = new or old or {}
     group, _, version = changed["apiVersion"].rpartition("/")
     metadata = changed.get("metadata")

@@ -1,4 +1,4 @@
-"""Webhooks that run in a thread, for tests in which a real API server asks them."""
+"""Webhooks in a thread, for tests with a real API server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IDENTITY = "spiffe://cluster.local/ns/eastgate-system/sa/eastgate"
 
 @dataclass
 class RunningWebhooks:
-    """Webhooks that run, the CA that signs for them, and the loop that they run in."""
+    """Running webhooks, their CA, and their event loop."""
 
     ca: EmbeddedCa = field(default_factory=lambda: EmbeddedCa("cluster.local"))
     port: int = 0
@@ -30,7 +30,7 @@ class RunningWebhooks:
 
     @property
     def webhook(self) -> Webhook:
-        """How an API server on this machine asks them."""
+        """Return the client configuration for an API server on this machine."""
         return Webhook("eastgate-system", "eastgate", self.certificates, f"https://localhost:{self.port}")
 
 

@@ -1,4 +1,4 @@
-"""A real API server asks the webhooks: what kubectl shows, what is stored, and what comes back in each version."""
+"""A real API server calls the webhooks: the output of kubectl, the stored objects, and their form in each version."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WAIT_SECONDS = 60
 
 
 async def judge(change: RequestedChange) -> AdmissionJudgement:
-    """Refuses what is named so, in the place of what knows the cluster."""
+    """Refuse objects of one name, in place of a judge of the cluster."""
     if change.name == "breaks-an-invariant":
         return AdmissionJudgement((AdmissionRefusal("payments is closed to sandbox", "spec.rules"),))
     return AdmissionJudgement(warnings=("sandbox/* can now reach payments:8443",) if change.name == "opens" else ())
@@ -55,7 +55,7 @@ def webhooks() -> Iterator[RunningWebhooks]:
 
 @pytest.fixture(scope="module")
 def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server of this module: other tests would notice its webhooks, and the definitions that lead to them."""
+    """Yield an API server for this module only: its webhooks and definitions would affect other tests."""
     with ApiServer(tmp_path_factory.mktemp("api-server")) as server:
         yield server
 
@@ -78,13 +78,13 @@ CONFIGURATIONS = ("validatingwebhookconfiguration", "mutatingwebhookconfiguratio
 
 
 def without_injection(webhook: Webhook) -> Manifest:
-    """The mutating configuration for policies alone: pods of other tests are none of ours."""
+    """Return the mutating configuration for policies only, so that pods of other tests are not injected."""
     made = mutating_configuration(webhook)
     return made | {"webhooks": [each for each in made["webhooks"] if "inject" not in each["name"]]}
 
 
 def broken(name: str) -> Manifest:
-    """A policy that the schema takes, and that has an error all the same."""
+    """Return a policy with an error that the schema does not detect."""
     return named(policy(rules([{}]), annotations={"eastgate.dev/mode": "off"}), name)
 
 
@@ -156,7 +156,7 @@ def test_a_stored_policy_that_has_become_invalid_can_be_labelled_and_deleted(
     server.kubectl("delete", f"{PLURAL}.{GROUP}", "stale", "-n", NAMESPACE)
 
 
-def test_the_server_refuses_whatever_the_readers_refuse(server: ApiServer) -> None:
+def test_the_server_refuses_everything_that_the_readers_refuse(server: ApiServer) -> None:
     wrong, unexplained = [], []
     for sample in samples():
         if sample.mode is not MeshMode.SIDECAR or not isinstance(sample.manifest.get("metadata"), dict):
@@ -174,12 +174,12 @@ def test_the_server_refuses_whatever_the_readers_refuse(server: ApiServer) -> No
 
 EXPLAINED = (
     "EG",
-    "cannot be handled as a",  # what the server cannot decode: odd metadata, and unknown fields if a client asks
+    "cannot be handled as a",  # the server cannot decode it: odd metadata, and unknown fields on request of a client
     "not found",  # the namespace
 )
 UNSEEN = {
-    "EG1204",  # an annotation that is null: the server leaves it out
-    "EG1210",  # the namespace of a kind that has none: likewise
+    "EG1204",  # the server drops an annotation that is null
+    "EG1210",  # likewise the namespace of a cluster-scoped kind
 }
 
 
@@ -200,7 +200,7 @@ def create_anywhere(server: ApiServer, sample: Sample) -> tuple[int, Any]:
 
 
 def stored(version: str) -> list[Manifest]:
-    """Every valid policy of conformance tables and examples in a version, under names of their own."""
+    """Return every valid policy of conformance tables and examples in one version, each with its own name."""
     chosen = [
         sample.manifest
         for sample in samples()
@@ -214,7 +214,7 @@ def stored(version: str) -> list[Manifest]:
 
 
 def bare(manifest: Manifest) -> Manifest:
-    """What its author wrote of an object."""
+    """Return the part of an object that its author wrote."""
     metadata = manifest["metadata"]
     kept = {key: metadata[key] for key in ("name", "namespace", "annotations") if metadata.get(key)}
     return {"apiVersion": manifest["apiVersion"], "metadata": kept, "spec": manifest["spec"]}
@@ -254,7 +254,7 @@ def test_policies_of_v1alpha1_come_back_as_they_were_written(server: ApiServer) 
     assert crd["status"]["storedVersions"] == ["v1alpha2"]
 
 
-def test_an_edit_in_the_old_version_is_what_is_stored(server: ApiServer) -> None:
+def test_an_edit_in_the_old_version_is_stored(server: ApiServer) -> None:
     old = convert_object(named(policy(rules([{}])), "edited"), OLD)
     old["spec"]["tcpRules"] = [{"sources": [{"namespaces": ["a"]}, {"namespaces": ["b"]}]}]
     server.kubectl("apply", "-f", "-", stdin=json.dumps(old))
@@ -308,7 +308,7 @@ def test_an_annotation_of_one_policy_does_not_break_lists_of_all(server: ApiServ
         for name, text in zip(names, HOSTILE, strict=True):
             metadata = {"name": name, "namespace": home, "finalizers": ["example.com/hold"]}
             assert server.request("POST", policies, policy(closed) | {"metadata": metadata})[0] == 201
-            assert server.request("DELETE", f"{policies}/{name}")[0] == 200  # nobody asks about kube-system anyway
+            assert server.request("DELETE", f"{policies}/{name}")[0] == 200  # kube-system is never sent to webhooks
             noted = {"metadata": {"annotations": {held: text}}}
             assert server.request("PATCH", f"{policies}/{name}", noted)[0] == 200
         status, listed = server.request("GET", f"/apis/{OLD}/{PLURAL}")
@@ -329,7 +329,7 @@ def test_an_annotation_of_one_policy_does_not_break_lists_of_all(server: ApiServ
 def test_an_object_that_is_nested_too_deeply_does_not_break_lists_of_all(server: ApiServer) -> None:
     fields = '{"f:x":' * 3000 + "{}" + "}" * 3000
     entry = {"manager": "deep", "operation": "Update", "apiVersion": NEW, "fieldsType": "FieldsV1", "fieldsV1": "@"}
-    manifest = policy(rules([{}]), name="deep-fields", namespace="kube-system")  # which nobody is asked about
+    manifest = policy(rules([{}]), name="deep-fields", namespace="kube-system")  # not sent to webhooks
     text = json.dumps(manifest | {"metadata": manifest["metadata"] | {"managedFields": [entry]}})
     server.kubectl("create", "-f", "-", stdin=text.replace('"@"', fields))
     try:
@@ -367,7 +367,7 @@ def test_the_ca_bundle_is_put_back(server: ApiServer, webhooks: RunningWebhooks)
     assert asyncio.run(write()) == 0
 
     async def keep() -> None:
-        """Somebody changes it while the keeper waits, and the keeper is told to look."""
+        """Change the caBundle while the keeper waits, notify the keeper, and wait until it restores the caBundle."""
         async with connect(server.kubeconfig) as connection:
             keeper = CaBundleKeeper(connection, lambda: webhooks.certificates)
             running = asyncio.create_task(keeper.run(seconds=600))
@@ -375,7 +375,7 @@ def test_the_ca_bundle_is_put_back(server: ApiServer, webhooks: RunningWebhooks)
                 changed = with_ca_bundle(server.get(*resources[0]), EmbeddedCa("td").bundles.pem("td"))
                 await asyncio.to_thread(server.kubectl, "replace", "-f", "-", stdin=json.dumps(changed))
                 while with_ca_bundle(await asyncio.to_thread(server.get, *resources[0]), webhooks.certificates):
-                    keeper.look()
+                    keeper.write_soon()
                     await asyncio.sleep(0.2)
             finally:
                 running.cancel()

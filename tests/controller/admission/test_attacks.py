@@ -1,4 +1,4 @@
-"""Attempts to get a change past an Invariant by wearing out the judge, beside a real API server that asks it."""
+"""Attacks that try to bypass an Invariant by overloading the judge, with a real API server."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ pytestmark = [pytest.mark.apiserver, pytest.mark.untraced]
 _CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 _OTHER = "cluster.local/ns/shop/sa/other"
 _API_SERVER = "kube-apiserver"
-_ATTACKER = "127.0.0.9"  # the address of the attacker's connections
+_ATTACKER = "127.0.0.9"  # the source address of the attacker
 _MANY = 12
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The certificate and the key by which the API server proves who it is."""
+    """Return the client certificate and the key of the API server."""
     folder = tmp_path_factory.mktemp("client")
     certificate, key = self_signed(_API_SERVER)
     (folder / "tls.crt").write_bytes(certificate)
@@ -74,14 +74,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, client: Path) -> Iterator[A
 
 
 class Guarded:
-    """An API server whose changes are judged; payments in shop are closed to sandbox, and an Invariant says so."""
+    """An API server with judged changes; payments in shop are closed to sandbox, and an Invariant protects that."""
 
     def __init__(self, server: ApiServer, webhooks: RunningWebhooks) -> None:
         self._server = server
         self.webhooks = webhooks
 
     def post(self, manifest: Manifest, *, dry: bool = False, token: str | None = None) -> tuple[int, Any]:
-        """Create a policy, over a connection of its own; return the status and the answer."""
+        """Create a policy over a new connection; return the status and the answer."""
         trusted = ssl.create_default_context(cafile=str(self._server.certificate))
         connection = http.client.HTTPSConnection(urlsplit(self._server.url).netloc, context=trusted, timeout=PATIENCE)
         try:
@@ -96,7 +96,7 @@ class Guarded:
             connection.close()
 
     def assert_kept(self, manifest: Manifest) -> str:
-        """Try to store what breaks the Invariant; return why it is refused."""
+        """Try to store a breach of the Invariant; return the reason of the refusal."""
         status, answer = self.post(manifest)
         assert status == 403, answer
         assert self._server.request("GET", f"{_path(manifest)}/{manifest['metadata']['name']}")[0] == 404
@@ -105,13 +105,13 @@ class Guarded:
         return message
 
     def assert_broken(self, manifest: Manifest) -> None:
-        """Try it until it is judged: at first there may be no time for it."""
+        """Try a breach until it is judged: at first there may be no time for that."""
         end = time.monotonic() + PATIENCE
         while "breaks Invariant/shop/i" not in (message := self.assert_kept(manifest)):
             assert time.monotonic() < end, message
 
     def assert_admitted(self, manifest: Manifest, namespace: str) -> None:
-        """Create a policy that no Invariant is about, as another user, again where there is no answer in time."""
+        """Create a policy that no Invariant is about, as another user; repeat it after a timeout."""
         token = self._server.token_of(f"{namespace}/jane")
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
         jane = {"kind": "ServiceAccount", "name": "jane", "namespace": namespace}
@@ -131,7 +131,7 @@ class Guarded:
 
     @contextmanager
     def under_attack(self, attack: Callable[[], object]) -> Iterator[None]:
-        """Have as many attackers at work as the name says, again and again."""
+        """Run many attackers in a loop."""
         over = threading.Event()
 
         def go_on() -> None:
@@ -154,7 +154,7 @@ def _path(manifest: Manifest) -> str:
 
 @contextmanager
 def guard(server: ApiServer, is_ignored: bool, client_ca: str | None = None) -> Iterator[Guarded]:
-    """Guard payments by a policy whose webhook may be ignored, or must answer."""
+    """Guard payments by a policy whose webhook has the failure policy Ignore or Fail."""
     present = closed() if is_ignored else gep("p", "shop/web")
     judge = Judge(authority(present), [read_invariant(invariant("i"))])
     own = "system:serviceaccount:eastgate-system:eastgate"
@@ -166,7 +166,7 @@ def guard(server: ApiServer, is_ignored: bool, client_ca: str | None = None) -> 
                 _put(server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
         configuration = validating_configuration(running.webhook)
         for webhook in configuration["webhooks"]:
-            webhook["timeoutSeconds"] = 30  # a busy machine may take so long to get an answer across
+            webhook["timeoutSeconds"] = 30  # a busy machine may need this long for an answer
         _put(server, _CONFIGURATIONS, configuration)
         try:
             guarded.wait_for_webhooks(breaking(is_ignored, "canary"))
@@ -177,7 +177,7 @@ def guard(server: ApiServer, is_ignored: bool, client_ca: str | None = None) -> 
 
 
 def _put(server: ApiServer, path: str, manifest: Manifest) -> None:
-    """Create an object, or give it the content of this one."""
+    """Create or replace an object."""
     name = manifest["metadata"]["name"]
     status, answer = server.request("POST", path, manifest)
     if status == 409:
@@ -189,7 +189,7 @@ def _put(server: ApiServer, path: str, manifest: Manifest) -> None:
 
 
 def breaking(is_ignored: bool, name: str) -> Manifest:
-    """A small policy that breaks the Invariant."""
+    """Return a small policy that breaks the Invariant."""
     return many_rules(name, 1) if is_ignored else gep(name, "sandbox/*")
 
 
@@ -211,7 +211,7 @@ def test_parallel_dry_runs_get_no_change_past_an_invariant(server: ApiServer, is
 
 @pytest.mark.parametrize("is_ignored", [True, False], ids=["Ignore", "Fail"])
 def test_connections_of_others_get_no_change_past_an_invariant(server: ApiServer, is_ignored: bool) -> None:
-    """Others send reviews that take long to judge, as if they were an API server."""
+    """Other clients send reviews that take long to judge, posing as an API server."""
     heavy = admission_review(many_rules("heavy", 201, _OTHER))
     with (
         guard(server, is_ignored) as guarded,
@@ -221,11 +221,11 @@ def test_connections_of_others_get_no_change_past_an_invariant(server: ApiServer
         guarded.assert_broken(breaking(is_ignored, "beside-others"))
 
 
-def test_idle_and_slow_connections_of_others_keep_nobody_waiting(server: ApiServer) -> None:
+def test_idle_and_slow_connections_of_other_clients_delay_no_review(server: ApiServer) -> None:
     with guard(server, is_ignored=True) as guarded:
         slow = [_connect(guarded.webhooks) for _ in range(300)]
         for connection in slow[::2]:
-            with suppress(OSError):  # those at the beginning have been closed for the others
+            with suppress(OSError):  # the first connections were closed in favour of others
                 connection.sendall(b"POST /validate HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n{")
         guarded.assert_broken(breaking(is_ignored=True, name="beside-idle"))
         for connection in slow:
@@ -233,7 +233,7 @@ def test_idle_and_slow_connections_of_others_keep_nobody_waiting(server: ApiServ
 
 
 def test_only_an_api_server_with_a_certificate_is_answered(server: ApiServer, client: Path) -> None:
-    """It has none for conversion, whatever it is told."""
+    """The API server never has a client certificate for conversion."""
     with guard(server, is_ignored=False, client_ca=str(client / "tls.crt")) as guarded:
         guarded.assert_broken(breaking(is_ignored=False, name="certified"))
         review = admission_review(breaking(is_ignored=False, name="q"))
@@ -242,7 +242,7 @@ def test_only_an_api_server_with_a_certificate_is_answered(server: ApiServer, cl
         guarded.assert_broken(old)
 
 
-def test_a_replica_answers_whom_its_options_name(server: ApiServer, client: Path, tmp_path: Path) -> None:
+def test_a_replica_answers_only_clients_in_its_options(server: ApiServer, client: Path, tmp_path: Path) -> None:
     server.install("eastgate")
     certificate, key = client / "tls.crt", client / "tls.key"
     for name, expected in ((_API_SERVER, 400), ("another", 403)):
@@ -255,7 +255,7 @@ def test_a_replica_answers_whom_its_options_name(server: ApiServer, client: Path
             trusted.check_hostname, trusted.verify_mode = False, ssl.CERT_NONE
             port = replicas.ports["a"]["webhook"]
             assert _status(port, trusted, "/validate") == 403
-            assert _status(port, trusted, "/convert") == 400  # it is read, and is no review
+            assert _status(port, trusted, "/convert") == 400  # the body is read, and is not a review
             trusted.load_cert_chain(certificate, key)
             assert _status(port, trusted, "/validate") == expected
 
@@ -276,7 +276,7 @@ def _connect(webhooks: RunningWebhooks) -> ssl.SSLSocket:
 
 
 def _review(webhooks: RunningWebhooks, review: Manifest) -> bytes:
-    """Send a review from another address than the API server's; return the answer."""
+    """Send a review from another address than that of the API server; return the answer."""
     body = json.dumps(review).encode()
     head = f"POST /validate?timeout=10s HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n"
     try:

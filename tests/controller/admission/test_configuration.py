@@ -1,4 +1,4 @@
-"""The webhook configurations as data, and the trust in them."""
+"""The webhook configurations as data, and their `caBundle`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_kind_that_is_read_is_asked_about() -> None:
     assert {(kind.group, kind.version) for kind in dialects.registered().kinds} <= names
 
 
-def test_what_only_eastgate_defines_fails_closed() -> None:
+def test_webhooks_of_own_kinds_fail_closed() -> None:
     for definition in definitions(SERVICE):
         spec = definition["spec"]
         for version in spec["versions"]:
@@ -48,7 +48,7 @@ def test_what_only_eastgate_defines_fails_closed() -> None:
             assert key not in rules_of(VALIDATING, "Ignore")
 
 
-def test_what_is_refused_without_an_answer_is_diagnosed_before() -> None:
+def test_kinds_that_fail_closed_are_diagnosed_first() -> None:
     assert rules_of(MUTATING, "Ignore") == rules_of(VALIDATING, "Fail")
 
 

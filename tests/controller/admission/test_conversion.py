@@ -1,4 +1,4 @@
-"""Conversion between versions: nothing is lost, nothing gets wider, and whatever is stored has a form."""
+"""Conversion between versions: it is lossless, never widens a policy, and has a form for every stored object."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def notes_of(manifest: Manifest) -> Manifest:
 CALLER = {"authorizationSource": {"serviceAccounts": ["x"]}}
 
 
-def test_what_both_versions_can_say_is_converted_without_annotations() -> None:
+def test_a_policy_that_both_versions_can_express_is_converted_without_annotations() -> None:
     rule = {"authorizationSource": {"serviceAccounts": ["a/x"]}, "networkAttributes": {"ports": [80]}}
     original = policy({"targetRefs": [pods(app="web")], "action": "ALLOW", "rules": [rule]})
     converted = convert_object(original, OLD)
@@ -86,7 +86,7 @@ def test_targets_that_differ_in_one_label_are_one_selector() -> None:
     assert NARROWED not in notes_of(converted)
 
 
-def test_a_target_that_covers_the_others_stands_for_them() -> None:
+def test_a_target_that_covers_the_others_replaces_them() -> None:
     spec = {"targetRefs": [pods(app="a"), pods(app="a", tier="1")], "action": "ALLOW", "rules": [{}]}
     assert NARROWED not in notes_of(old_form(spec))
     spec["targetRefs"] = [service("s"), pods()]
@@ -130,7 +130,9 @@ EVERY_POD = {"group": "", **pods()}
         (None, {"targetRefs": EVERY_POD, "action": "DENY", "tcpRules": [{}]}, "has errors"),
     ],
 )
-def test_what_the_old_version_cannot_say_denies_more_and_is_marked(spec: Any, form: Manifest, why: str) -> None:
+def test_a_policy_that_the_old_version_cannot_express_denies_more_and_is_annotated(
+    spec: Any, form: Manifest, why: str
+) -> None:
     original = policy(spec)
     converted = convert_object(original, OLD)
     assert converted["spec"] == form
@@ -242,7 +244,7 @@ def test_there_is_no_conversion_of_other_kinds() -> None:
 
 
 @pytest.mark.parametrize("broken", [None, [], {}, {"kind": "ConversionReview"}, review([]) | {"request": {"uid": "u"}}])
-def test_what_is_no_review_is_malformed(broken: Any) -> None:
+def test_an_invalid_review_is_malformed(broken: Any) -> None:
     with pytest.raises(MalformedReviewError):
         answer_conversion(broken)
 
@@ -257,7 +259,7 @@ versions = st.booleans().flatmap(
 
 
 def as_stored(manifest: Manifest) -> Manifest:
-    """An API server has one object in v1alpha1, where a file may have a list."""
+    """Return the stored form: an API server has one target in v1alpha1, where a file may have a list."""
     targets = manifest["spec"]["targetRefs"]
     if manifest["apiVersion"] == OLD and isinstance(targets, list):
         return {**manifest, "spec": {**manifest["spec"], "targetRefs": targets[0]}}
@@ -304,8 +306,8 @@ def test_an_edit_of_the_spec_in_between_counts_as_it_is_written(written: Manifes
 
 @settings(max_examples=300, deadline=None)
 @given(versions, st.data())
-def test_whatever_is_stored_has_a_form_and_comes_back(written: Manifest, data: st.DataObject) -> None:
-    finite = st.floats(allow_nan=False, allow_infinity=False)  # an API server stores objects of such values alone
+def test_every_stored_object_has_a_form_and_converts_back(written: Manifest, data: st.DataObject) -> None:
+    finite = st.floats(allow_nan=False, allow_infinity=False)  # an API server only stores objects of such values
     junk = st.recursive(
         st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | finite | st.text(max_size=5),
         lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
@@ -323,7 +325,7 @@ def test_whatever_is_stored_has_a_form_and_comes_back(written: Manifest, data: s
 
 
 def test_every_policy_of_the_tree_comes_back() -> None:
-    storable = {"apiVersion", "kind", "metadata", "spec", "status"}  # others are refused
+    storable = {"apiVersion", "kind", "metadata", "spec", "status"}  # other values are refused
     chosen = [
         sample.manifest
         for sample in samples()
@@ -342,7 +344,7 @@ def test_every_policy_of_the_tree_comes_back() -> None:
 
 
 def allowed_at_once(manifest: Manifest) -> bool:
-    """What the Admin tier allows at NETWORK is allowed before any policy of a namespace is looked at."""
+    """Return whether a policy allows at NETWORK in the Admin tier, which no policy of a namespace can override."""
     spec = manifest.get("spec", {})
     return bool(
         manifest["kind"] == "ClusterAuthorizationPolicy"
@@ -353,7 +355,7 @@ def allowed_at_once(manifest: Manifest) -> bool:
 
 
 def denies_more(manifests: list[Manifest], version: str, chosen: Settings) -> bool:
-    """Assert that nothing is allowed more where each policy stands as its form; return whether one denies more."""
+    """Assert that the forms of policies together allow nothing more; return whether one denies more."""
     forms = [convert_object(each, version) if is_convertible(each) else each for each in manifests]
     narrowed = any(NARROWED in notes_of(form) for form in forms)
     comparison = compare(authority_of(manifests, chosen), authority_of(forms, chosen), handshakes=False)
@@ -378,13 +380,13 @@ def test_no_form_allows_more(situation: tuple[list[Manifest], Settings], version
 
 
 def makes_http(manifest: Manifest) -> bool:
-    """An audited policy denies nothing in any version; at APPLICATION it makes the proxy refuse what is bad HTTP."""
+    """Return whether a policy in audit mode makes proxies parse HTTP: at APPLICATION they refuse invalid HTTP."""
     level = str(manifest.get("spec", {}).get("enforcementLevel", ""))
     return notes_of(manifest).get("eastgate.dev/mode") == "audit" and level.lower() == "application"
 
 
 def test_a_denial_that_gets_wider_does_not_end_a_baseline() -> None:
-    """On a pod that only the baseline closes, a DENY of others would leave the rest open with denyOnly: allow."""
+    """If only a baseline closes a pod, a DENY policy with denyOnly: allow would open the rest of it."""
     spec = {"targetRefs": [pods(app="web"), pods(tier="1")], "action": "DENY", "rules": [CALLER]}
     closed = {"tier": "Baseline", "priority": 1, "action": "DENY", "rules": [{}]}
     manifests = [

@@ -1,4 +1,4 @@
-"""The webhooks over HTTPS: answers, limits, and certificates that change while requests go on."""
+"""The webhooks over HTTPS: answers, limits, and a change of certificates during requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Ask = Any
 
 
 class Client:
-    """One connection at a time, each with a handshake of its own."""
+    """A client with one connection at a time, each with its own handshake."""
 
     def __init__(self, ca: EmbeddedCa, port: int) -> None:
         self._ca, self.port = ca, port
@@ -176,7 +176,7 @@ def test_a_body_that_is_too_large_is_refused() -> None:
     asyncio.run(run())
 
 
-def test_the_judge_is_asked_about_what_means_something() -> None:
+def test_the_judge_only_gets_changes_that_may_change_decisions() -> None:
     asked: list[RequestedChange] = []
 
     async def judge(change: RequestedChange) -> AdmissionJudgement:
@@ -204,8 +204,8 @@ def test_the_judge_is_asked_about_what_means_something() -> None:
     asyncio.run(run())
 
 
-def test_the_judge_sees_what_is_stored() -> None:
-    """Two policies that the old version cannot say have one form in it, and are told apart by an annotation."""
+def test_the_judge_sees_the_stored_form() -> None:
+    """Two policies may have the same form in the old version. An annotation distinguishes them."""
     asked: list[RequestedChange] = []
 
     async def judge(change: RequestedChange) -> AdmissionJudgement:
@@ -290,7 +290,7 @@ def test_without_time_labels_and_the_last_finalizer_are_refused_where_they_may_m
     asyncio.run(run())
 
 
-def test_what_could_not_even_be_validated_is_not_answered_unless_an_invariant_refuses_it(
+def test_a_change_without_validation_gets_no_answer_unless_an_invariant_refuses_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     go_on = threading.Event()
@@ -334,7 +334,7 @@ def test_the_peer_with_the_most_connections_gives_one_to_another() -> None:
             assert (len(done), len(waiting)) == (1, 3)
             assert (await client.send("/validate", body))[0] == 200
             theirs.append(await client.connect("127.0.0.9"))
-            reader, _ = await client.connect("127.0.0.9")  # has as many as there are
+            reader, _ = await client.connect("127.0.0.9")  # it holds all available connections
             assert (await reader.read()).startswith(b"HTTP/1.1 503")
             for _, writer in theirs:
                 writer.close()

@@ -1,4 +1,4 @@
-"""Clients that take turns with a few threads."""
+"""Clients that use a few threads in turns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.patience import PATIENCE
 
 
 class Turns:
-    """Work that notes who did it, and goes on only when it may."""
+    """Work that records its client, and continues on a signal."""
 
     def __init__(self, threads: int, each: int = 1) -> None:
         self.threads = FairThreads(threads, "turns", each=each)
@@ -59,10 +59,10 @@ def test_peers_take_turns_and_so_do_the_users_of_one(one: Turns) -> None:
 
 
 @pytest.mark.parametrize("other", [ReviewClient("a", "v"), ReviewClient("b", "u")])
-def test_a_client_who_asks_for_much_leaves_a_thread_to_others(two: Turns, other: ReviewClient) -> None:
+def test_a_busy_client_leaves_a_thread_to_others(two: Turns, other: ReviewClient) -> None:
     for _ in range(12):
         two.ask(ReviewClient("a", "u"))
-    if other.peer == "a":  # a peer leaves one to other peers, so that its users share the rest
+    if other.peer == "a":  # a peer leaves one thread to other peers, and its users share the rest
         two.go_on.set()
     assert two.ask(other, waits=False).result(PATIENCE) == other
     assert two.begun.index(other) <= 2
@@ -75,7 +75,7 @@ def test_many_users_of_one_peer_leave_a_thread_to_other_peers(two: Turns) -> Non
     assert len([client for client in two.begun if client.peer == "a"]) == 1
 
 
-def test_what_is_cancelled_before_its_turn_is_never_begun(one: Turns) -> None:
+def test_work_that_is_cancelled_before_its_turn_never_begins(one: Turns) -> None:
     one.ask(ReviewClient("a", "u"))
     cancelled = one.ask(ReviewClient("a", "v"))
     assert cancelled.cancel()

@@ -1,4 +1,4 @@
-"""Validation: what the readers of the dialects say, as an API server hands it on."""
+"""Validation: the diagnostics of the dialects in the form that an API server passes on."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_findings_of_lint_are_warnings_with_code_and_field() -> None:
     assert said.warnings == (
         "EG2034 spec.rules[0].applicationAttributes.methods[0]: `get` does not match GET",
         "EG6020 spec.rules[1].networkAttributes.ports: "
-        "AuthorizationPolicy/shop/p rule 1 matches nothing: there is nothing in this list",
+        "AuthorizationPolicy/shop/p rule 1 matches nothing: this list is empty",
     )
 
 
@@ -95,7 +95,7 @@ def test_the_namespace_of_the_request_counts() -> None:
 BROKEN = policy(rules([{"ports": [1]}]))
 
 
-def test_what_leaves_the_meaning_as_it_is_is_not_refused() -> None:
+def test_a_change_that_keeps_the_meaning_is_not_refused() -> None:
     labelled = copy.deepcopy(BROKEN)
     labelled["metadata"]["labels"] = {"a": "b"}
     labelled["metadata"]["finalizers"] = []
@@ -111,13 +111,13 @@ def test_a_new_error_in_the_metadata_is_refused_all_the_same() -> None:
     assert judged(admission_review(worse, BROKEN)).refusals
 
 
-def test_a_change_of_the_spec_is_refused_for_what_was_wrong_before_too() -> None:
+def test_a_change_of_the_spec_is_refused_for_old_errors_too() -> None:
     changed = copy.deepcopy(BROKEN)
     changed["spec"]["action"] = "DENY"
     assert judged(admission_review(changed, BROKEN)).refusals
 
 
-def test_what_is_being_deleted_is_refused_only_for_new_errors() -> None:
+def test_an_object_that_is_being_deleted_is_refused_only_for_new_errors() -> None:
     going, worse, odd = (copy.deepcopy(BROKEN) for _ in range(3))
     for each in (going, worse, odd):
         each["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -160,7 +160,7 @@ def test_a_policy_that_is_too_large_is_refused_if_it_grows(
 
 
 def test_a_policy_that_is_too_large_is_not_read() -> None:
-    """Reading it is what would take long: its errors are not reported."""
+    """Its errors are not reported, since reading it would take too long."""
     settings = Settings(policy_limit=Size(100))
     said = judged(admission_review(BROKEN), settings)
     assert [refusal.message[:6] for refusal in said.refusals] == ["EG0142"]
@@ -189,18 +189,18 @@ def test_a_version_that_is_not_read_is_allowed_with_a_warning() -> None:
     assert said.warnings == (f"Eastgate does not read AuthorizationPolicy of {GROUP}/v9, only v1alpha1 and v1alpha2",)
 
 
-def test_other_kinds_are_none_of_ours() -> None:
+def test_other_kinds_are_not_validated() -> None:
     other = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}}
     assert judged(admission_review(other)) == AdmissionJudgement()
 
 
-def test_subresources_are_none_of_ours() -> None:
+def test_subresources_are_not_validated() -> None:
     review = admission_review(BROKEN)
     review["request"]["subResource"] = "status"
     assert judged(review) == AdmissionJudgement()
 
 
-def test_what_an_annotation_stands_for_is_validated_too() -> None:
+def test_the_policy_in_an_annotation_is_validated_too() -> None:
     from eastgate.controller.admission.conversion import convert_object
 
     stored = convert_object(BROKEN, f"{GROUP}/v1alpha1")
@@ -221,7 +221,7 @@ def test_every_policy_of_the_tree_is_judged_as_files_are() -> None:
 # Limits
 
 
-def test_warnings_are_cut_to_what_a_server_hands_on() -> None:
+def test_warnings_are_cut_to_the_limits_of_the_api_server() -> None:
     kept = limit_warnings([f"{number} {'x' * 300}\n" for number in range(50)])
     assert all(len(warning) <= 256 and warning.isprintable() for warning in kept)
     assert sum(map(len, kept)) < 4096
@@ -264,7 +264,7 @@ def without(*path: str) -> Manifest:
         without("request", "oldObject"),
     ],
 )
-def test_what_is_no_review_is_malformed(broken: Any) -> None:
+def test_an_invalid_review_is_malformed(broken: Any) -> None:
     with pytest.raises(MalformedReviewError):
         change_of(broken)
 
@@ -277,7 +277,7 @@ def test_dry_run_and_user_are_known() -> None:
 
 
 def test_the_largest_policies_are_judged_quickly_enough() -> None:
-    """What would take minutes is not done: looking for each account among none, and advice of this size."""
+    """Slow checks are skipped: the search for each account, and lint of large objects."""
     accounts = [{"authorizationSource": {"serviceAccounts": [f"n{i}/a{j}" for j in range(100)]}} for i in range(256)]
     assert judged(admission_review(policy(rules(accounts)))) == AdmissionJudgement()
     broken = judged(admission_review(policy(rules([{"x": number} for number in range(3000)]))))

@@ -32,7 +32,7 @@ class FakeSecrets:
     def __init__(self) -> None:
         self.stored: dict[str, JsonObject] = {}
         self.version = 0
-        self.before_create: list[JsonObject] = []  # what somebody else creates first
+        self.before_create: list[JsonObject] = []  # an object that another replica creates first
 
     async def get(self, _resource: Resource, name: str, namespace: str | None = None) -> JsonObject:
         if name not in self.stored:
@@ -86,14 +86,14 @@ class TestSharing:
         assert _verify(first.source.issue(_ID), second.source.bundles, clock.now) == _ID
         assert _verify(second.source.issue(_ID), first.source.bundles, clock.now) == _ID
 
-    def test_of_two_that_create_at_once_one_takes_the_other_s(self) -> None:
+    def test_the_slower_of_two_creators_uses_the_ca_of_the_other(self) -> None:
         api, clock = FakeSecrets(), Clock()
         faster = _open(FakeSecrets(), clock)
         api.before_create = [faster._secret]
         ca = _open(api, clock)
         assert ca.source.bundles == faster.source.bundles
 
-    def test_without_leave_to_create_it_waits_for_somebody_else(self) -> None:
+    def test_without_create_a_missing_ca_is_an_error(self) -> None:
         with pytest.raises(ApiError):
             _open(FakeSecrets(), Clock(), create=False)
 
@@ -106,7 +106,7 @@ class TestSharing:
         with pytest.raises(StoredCaError) as caught:
             _open(api, clock)
         assert "nonsense" not in str(caught.value)
-        asyncio.run(running.refresh())  # goes on with what it had
+        asyncio.run(running.refresh())  # keeps its old state
         assert running.source.bundles == before
         assert api.version == 1
 
@@ -132,14 +132,14 @@ class TestSharing:
 
 
 class TestReplacingTheRoot:
-    def test_every_certificate_is_trusted_by_everybody_at_every_step(self) -> None:
+    def test_every_peer_trusts_every_certificate_at_every_step(self) -> None:
         api, clock = FakeSecrets(), Clock()
         rollover = Rollover(before_end=timedelta(days=3650), spread=timedelta(hours=1))  # due at once
         leader, other = (_open(api, clock, rollover=rollover) for _ in range(2))
         old = other.source.issue(_ID)
         first = leader.source.bundles
 
-        assert asyncio.run(leader.rotate())  # prepared: trusted, and not signed with
+        assert asyncio.run(leader.rotate())  # prepared: trusted, but not used for signing
         assert len(leader.source.bundles.of_domain("cluster.local")) == 2
         assert _verify(leader.source.issue(_ID), first, clock.now) == _ID
         assert not asyncio.run(leader.rotate())
@@ -150,7 +150,7 @@ class TestReplacingTheRoot:
         changes: list[object] = []
         other.source.watch(changes.append)
         assert asyncio.run(leader.rotate())  # activated
-        late = other.source.issue(_ID)  # by a replica that has not heard of it yet
+        late = other.source.issue(_ID)  # by a replica that does not know of it yet
         assert _verify(leader.source.issue(_ID), other.source.bundles, clock.now) == _ID
         assert _verify(late, leader.source.bundles, clock.now) == _ID
         with pytest.raises(PeerError):
@@ -159,7 +159,7 @@ class TestReplacingTheRoot:
         assert SvidsRenewed(None) in changes
         assert _verify(late, other.source.bundles, clock.now) == _ID
 
-        clock.now += timedelta(hours=2, minutes=5)  # nothing that the old root signed is valid any more
+        clock.now += timedelta(hours=2, minutes=5)  # all certificates of the old root have expired
         assert late.expired(clock.now)
         assert old.expired(clock.now)
         asyncio.run(leader.rotate())
@@ -201,7 +201,7 @@ def _issuer(
     is_ca: bool = True,
     by: tuple[Any, str] | None = None,
 ) -> JsonObject:
-    """A Secret as cert-manager writes it."""
+    """Return a Secret as cert-manager writes it."""
     signing_key, issuer = by or (key, common_name)
     name, issuer_name = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (common_name, issuer))
     usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
@@ -233,7 +233,7 @@ def _issuer(
 
 class TestSomebodyElsesCa:
     @pytest.mark.parametrize("kind", ["rsa", "ecdsa"])
-    def test_it_signs_with_what_the_secret_has_and_never_writes(self, kind: str) -> None:
+    def test_it_signs_with_the_ca_of_the_secret_and_never_writes(self, kind: str) -> None:
         api, clock = FakeSecrets(), Clock()
         key = rsa.generate_private_key(65537, 2048) if kind == "rsa" else ec.generate_private_key(ec.SECP384R1())
         api._store(_issuer(key, "one", clock, ski=b"as another computes it"))
@@ -243,7 +243,7 @@ class TestSomebodyElsesCa:
         assert not asyncio.run(ca.rotate())
         assert api.version == 1
 
-    def test_when_it_is_renewed_the_old_root_is_trusted_until_what_it_signed_has_expired(self) -> None:
+    def test_an_old_root_is_trusted_until_its_svids_have_expired(self) -> None:
         api, clock = FakeSecrets(), Clock()
         api._store(_issuer(ec.generate_private_key(ec.SECP256R1()), "one", clock))
         ca = _open(api, clock)
@@ -292,7 +292,7 @@ class TestSomebodyElsesCa:
         with pytest.raises(StoredCaError):
             _open(api, clock)
 
-    def test_a_ca_below_another_is_used_with_what_is_between_it_and_the_root(self) -> None:
+    def test_a_subordinate_ca_is_used_with_its_intermediates(self) -> None:
         clock = Clock()
         root, upper, lower = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
         top = _issuer(root, "root", clock)
@@ -320,7 +320,7 @@ class TestConfigMaps:
         assert config_map["data"] == {"ca.crt": ca.source.bundles.pem("cluster.local")}
 
 
-def test_keys_are_not_in_what_is_printed() -> None:
+def test_printed_texts_contain_no_keys() -> None:
     api = FakeSecrets()
     _open(api, Clock())
     stored: StoredCa = read_secret(api.stored["eastgate-ca"])

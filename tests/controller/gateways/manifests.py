@@ -1,4 +1,4 @@
-"""Manifests as an API server has them, and the statuses that follow from them."""
+"""Manifests in the form of an API server, and the resulting statuses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def documents(text: str) -> list[dict[str, Any]]:
 
 
 def gateway(name: str = "gw", *listeners: dict[str, Any], namespace: str = "edge", **spec: Any) -> dict[str, Any]:
-    """A Gateway of our class as the API server has it; with one listener of HTTP, if there are no others."""
+    """Return a Gateway of Eastgate's class in the form of the API server; by default with one HTTP listener."""
     own = list(listeners) or [{"name": "http", "port": 80, "protocol": "HTTP"}]
     return {
         "apiVersion": f"{_GATEWAY_GROUP}/v1",
@@ -38,7 +38,7 @@ def gateway(name: str = "gw", *listeners: dict[str, Any], namespace: str = "edge
 
 
 def route(name: str = "r", *rules: dict[str, Any], kind: str = "HTTPRoute", **spec: Any) -> dict[str, Any]:
-    """A route of the Gateway `gw`; with one rule that leads to the Service `web`, if there are no others."""
+    """Return a route of the Gateway `gw`; by default with one rule to the Service `web`."""
     return {
         "apiVersion": f"{_GATEWAY_GROUP}/v1",
         "kind": kind,
@@ -96,7 +96,7 @@ def reasons(conditions: Iterable[dict[str, Any]]) -> dict[str, str]:
 
 
 def world_of(objects: Iterable[dict[str, Any]]) -> tuple[World, list[str]]:
-    """Return the world of these objects, and what is wrong with those that it does not have."""
+    """Return the world of these objects, and the errors of those that it lacks."""
     reporter = Reporter()
     declared = []
     for entry in objects:
@@ -111,7 +111,7 @@ def world_of(objects: Iterable[dict[str, Any]]) -> tuple[World, list[str]]:
 def statuses_of(
     objects: Sequence[dict[str, Any]], facts: GatewayFacts | None = None, gateway_class: str = "eastgate"
 ) -> Statuses:
-    """Return what status says of these objects, where every proxy has everything."""
+    """Return the statuses of these objects, if every proxy has all resources."""
     world, _ = world_of(objects)
     facts = facts or GatewayFacts(service=SERVICE, progress=GatewayProgress(True))
     statuses = Statuses()

@@ -21,7 +21,7 @@ _SECONDS = 300
 
 @cache
 def conformance() -> Path:
-    """Return the folder of the module, which is downloaded if need be."""
+    """Return the folder of the module. Download it if needed."""
     if shutil.which("go") is None:
         give_up("Gateway API's conformance tests", "install Go")
     environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}

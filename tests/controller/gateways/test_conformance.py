@@ -1,7 +1,6 @@
-"""The manifests of Gateway API's own conformance tests have the statuses that these tests expect.
+"""The manifests of Gateway API's conformance tests get the statuses that these tests expect.
 
-`conformance.txt` has the expectations of the Go tests, and what the status says where Eastgate does not support
-something.
+`conformance.txt` has the expectations of the Go tests, and the actual status of unsupported features.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ ACCEPTED = [
     "tlsroute-hostname-intersection",
     "tlsroute-simple-same-namespace",
 ]
-"""Of these tests every route is accepted by each of its parents, with all references resolved."""
+"""In these tests every parent accepts every route, with all references resolved."""
 
 
 def _expected() -> dict[str, list[str]]:
@@ -83,7 +82,7 @@ EXPECTED = _expected()
 
 @pytest.fixture(scope="module")
 def base() -> list[dict[str, Any]]:
-    """What the suite creates before any test."""
+    """Return the objects that the suite creates before any test."""
     chain, key = self_signed("example.org")
     secrets = [
         tls_secret(name, chain, key, namespace)
@@ -141,6 +140,6 @@ def _actual(statuses: Statuses, kind: str, subject: str) -> dict[str, str]:
 
 
 def _fits(wanted: str, actual: str, key: str) -> bool:
-    if key == "kinds":  # as in the Go tests, others may be there too, unless there are to be none
+    if key == "kinds":  # as in the Go tests, other conditions are allowed, unless none are expected
         return actual == wanted if not wanted else wanted in actual.split(",")
     return actual.startswith(wanted[:-1]) if wanted.endswith("*") else actual == wanted

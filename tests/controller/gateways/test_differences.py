@@ -1,4 +1,4 @@
-"""What has to be written so that objects are as they must be, on objects as an API server returns them."""
+"""The writes that lead to the wanted objects, for objects in the form of an API server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WANTED = gateway_objects(gateway(), {80}, ProxySetup({}), GatewayParameters("env
 
 
 def _stored(entry: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-    """Return an object as the API server has it: with more fields than were written."""
+    """Return an object in the form of the API server: with more fields than were written."""
     stored = copy.deepcopy(entry)
     stored["metadata"] |= {"uid": f"uid-{entry['kind']}", "resourceVersion": "7", **metadata}
     stored["status"] = {"observed": True}
@@ -28,17 +28,17 @@ def _kinds(entries: Any) -> list[str]:
     return [entry["kind"] for entry in entries]
 
 
-def test_what_is_missing_is_created() -> None:
+def test_a_missing_object_is_created() -> None:
     changes = compare_objects(WANTED, [], OWNER)
     assert list(changes.create) == WANTED
     assert (changes.update, changes.delete, changes.foreign) == ((), (), ())
 
 
-def test_what_is_there_is_left_alone() -> None:
+def test_a_correct_object_is_not_changed() -> None:
     assert not compare_objects(WANTED, [_stored(entry) for entry in WANTED], OWNER)
 
 
-def test_what_is_no_longer_wanted_is_deleted_and_nothing_that_belongs_to_others() -> None:
+def test_unwanted_own_objects_are_deleted_and_objects_of_other_owners_stay() -> None:
     stored = [_stored(entry) for entry in WANTED]
     foreign = _stored(WANTED[1], ownerReferences=[], name="another")
     leaving = _stored(WANTED[2], name="leaving", deletionTimestamp="2026-01-01T00:00:00Z")
@@ -48,7 +48,7 @@ def test_what_is_no_longer_wanted_is_deleted_and_nothing_that_belongs_to_others(
 
 @pytest.mark.parametrize("kind", [entry["kind"] for entry in WANTED if entry["kind"] != "ServiceAccount"])
 @pytest.mark.parametrize("owners", [[], [{"uid": "another", "controller": True}], [{"uid": OWNER}]])
-def test_an_object_of_somebody_else_is_not_touched(kind: str, owners: list[dict[str, Any]]) -> None:
+def test_an_object_of_another_owner_is_not_touched(kind: str, owners: list[dict[str, Any]]) -> None:
     stored = [
         _stored(entry, ownerReferences=owners, labels={}) if entry["kind"] == kind else _stored(entry)
         for entry in WANTED
@@ -58,14 +58,14 @@ def test_an_object_of_somebody_else_is_not_touched(kind: str, owners: list[dict[
     assert [key[0] for key in changes.foreign] == [kind]
 
 
-def test_no_pods_get_the_account_of_somebody_else() -> None:
+def test_no_pods_get_the_account_of_another_owner() -> None:
     account = _stored(WANTED[0], ownerReferences=[])
     changes = compare_objects(WANTED, [account], OWNER)
     assert changes.foreign == (("ServiceAccount", "edge", "gw"),)
     assert "Deployment" not in _kinds(changes.create)
 
 
-def test_pods_that_run_go_on_when_somebody_replaces_the_account() -> None:
+def test_running_pods_stay_after_a_replacement_of_the_account() -> None:
     stored = [_stored(entry) for entry in WANTED[1:]] + [_stored(WANTED[0], ownerReferences=[])]
     assert not compare_objects(WANTED, stored, OWNER)
 

@@ -1,4 +1,4 @@
-"""The objects that must exist for a Gateway."""
+"""The objects of a Gateway."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _objects(obj: dict[str, Any], ports: tuple[int, ...] = (80,), **parameters: 
 
 
 def _expanded(argument: str, variables: dict[str, str]) -> str:
-    """Do with an argument what a kubelet does."""
+    """Expand an argument like a kubelet."""
     parts = argument.split("$$")
     for name, value in variables.items():
         parts = [part.replace(f"$({name})", value) for part in parts]
@@ -139,12 +139,12 @@ def test_labels_and_annotations_of_the_infrastructure_are_on_everything() -> Non
 
 @pytest.mark.parametrize("key", ["eastgate.dev/gateway", "eastgate.dev/inject", "app.kubernetes.io/managed-by"])
 @pytest.mark.parametrize("field", ["labels", "annotations"])
-def test_the_infrastructure_may_not_set_what_is_ours(field: str, key: str) -> None:
+def test_the_infrastructure_may_not_set_reserved_keys(field: str, key: str) -> None:
     with pytest.raises(ParameterError, match=key):
         _objects(gateway(infrastructure={field: {key: "x"}}))
 
 
-def test_an_autoscaler_says_how_many_pods_there_are() -> None:
+def test_an_autoscaler_sets_the_number_of_pods() -> None:
     objects = _objects(gateway(), replicas=2, max_replicas=5)
     assert "replicas" not in objects["Deployment"]["spec"]
     scaler = objects["HorizontalPodAutoscaler"]["spec"]

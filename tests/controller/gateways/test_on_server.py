@@ -1,4 +1,4 @@
-"""Gateways on a real API server: what is made for them, what their status says, and that all of it goes with them."""
+"""Gateways on a real API server: their objects, their status, and the removal of both."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _READ = ("namespaces", "services", "gateways.gateway.networking.k8s.io", "httpro
 
 
 class Cluster:
-    """A namespace of an API server, and reconciliations of what is in it."""
+    """A namespace of an API server, and its reconciliation."""
 
     def __init__(self, server: ApiServer, namespace: str, gateway_class: str) -> None:
         self.server = server
@@ -55,7 +55,7 @@ class Cluster:
         return found
 
     def names(self) -> dict[str, list[str]]:
-        """Return the names of all objects of the kinds that are made for Gateways."""
+        """Return the names of all objects of Gateways."""
         return {
             kind: [item["metadata"]["name"] for item in self.server.get(kind, "-n", self.namespace)["items"]]
             for kind in _KINDS
@@ -64,7 +64,7 @@ class Cluster:
     def reconcile(
         self, now: datetime = _NOW, programmed: bool = True, classes: Sequence[str] = (), **connection: Any
     ) -> ReconcileResult:
-        """Reconcile the namespace; with a `wrap` of its connection."""
+        """Reconcile the namespace; `wrap` may replace its connection."""
         items = [item for kind in _READ for item in self._items(kind)]
         world, problems = world_of(items)
         assert not problems
@@ -92,7 +92,7 @@ class Cluster:
             return await reconciler.reconcile(view)
 
     def assign_address(self, address: str = "192.0.2.7") -> None:
-        """Do what a load balancer does."""
+        """Set an address, like a load balancer."""
         change = {"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}
         patch = ("--subresource=status", "--type=merge", "-p", json.dumps(change))
         self.server.kubectl("patch", "service", "gw-eastgate", "-n", self.namespace, *patch)
@@ -120,7 +120,7 @@ def _gateway_class(name: str, controller: str) -> dict[str, Any]:
 
 @pytest.fixture
 def cluster(api_server: ApiServer) -> Iterator[Cluster]:
-    """A namespace with a class of its own, which goes in the end: others would reconcile it."""
+    """Yield a namespace with its own class, which is removed at the end, since other tests would reconcile it."""
     made = _cluster(api_server)
     yield made
     made.server.kubectl("delete", "gatewayclass", made.gateway_class)
@@ -147,7 +147,7 @@ def _service(namespace: str, name: str = "web") -> dict[str, Any]:
 def test_gateway_from_creation_to_programmed(cluster: Cluster) -> None:
     cluster.apply(cluster.gateway(), _route(cluster.namespace), _service(cluster.namespace))
     result = cluster.reconcile()
-    assert (result.errors, result.overtaken) == ({}, ())
+    assert (result.errors, result.conflicting) == ({}, ())
     assert cluster.names() == {
         "serviceaccounts": ["default", "gw"],
         "services": ["gw-eastgate", "web"],
@@ -188,7 +188,7 @@ def test_nothing_is_written_twice(cluster: Cluster) -> None:
     assert cluster.reconcile(now=_LATER).written == ()
 
 
-def test_what_others_change_is_put_back_and_what_they_add_stays(cluster: Cluster) -> None:
+def test_changes_of_other_writers_are_reverted_and_additions_stay(cluster: Cluster) -> None:
     cluster.apply(cluster.gateway())
     cluster.reconcile()
     changes = {
@@ -204,7 +204,7 @@ def test_what_others_change_is_put_back_and_what_they_add_stays(cluster: Cluster
     assert cluster.reconcile().written == ()
 
 
-def test_a_change_of_the_gateway_changes_what_is_made_for_it(cluster: Cluster) -> None:
+def test_a_change_of_the_gateway_changes_its_objects(cluster: Cluster) -> None:
     parameters = {"kind": "ConfigMap", "group": "", "name": "parameters"}
     data = {"serviceType": "ClusterIP", "replicas": "1", "maxReplicas": "3", "cpuRequest": "1000m"}
     cluster.apply(
@@ -246,7 +246,7 @@ def test_a_change_of_the_gateway_changes_what_is_made_for_it(cluster: Cluster) -
     assert cluster.reconcile().written == ()
 
 
-def test_an_account_of_somebody_else_is_not_taken_over(cluster: Cluster) -> None:
+def test_an_account_of_another_owner_is_not_taken_over(cluster: Cluster) -> None:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "gw", "namespace": cluster.namespace}}
     cluster.apply(account, cluster.gateway())
     before = cluster.get("sa", "gw")["metadata"]
@@ -323,7 +323,7 @@ def _timeless(value: Any) -> Any:
     return [_timeless(each) for each in value] if isinstance(value, list) else value
 
 
-def test_a_gateway_of_another_controller_loses_what_was_made_for_it(cluster: Cluster) -> None:
+def test_a_gateway_of_another_controller_loses_its_objects(cluster: Cluster) -> None:
     cluster.apply(cluster.gateway())
     cluster.reconcile()
     made = cluster.names()
@@ -355,7 +355,7 @@ def test_a_status_of_a_gateway_that_changed_meanwhile_is_not_written(cluster: Cl
     world, _ = world_of([stale])
     classes = [cluster.server.get("gatewayclass", cluster.gateway_class)]
     result = asyncio.run(cluster.reconcile_view(GatewayView(world, classes, [stale]), _NOW))
-    assert ("Gateway", cluster.namespace, "gw") in result.overtaken
+    assert ("Gateway", cluster.namespace, "gw") in result.conflicting
     assert "listeners" not in cluster.get("gateway", "gw")["status"]
 
 
@@ -372,7 +372,7 @@ def test_all_of_it_goes_with_the_gateway(controller_manager: ControllerManager) 
 
 
 class _Late:
-    """A connection that sees none of the objects of a kind, or fails by `error` where it looks for them."""
+    """A connection that does not see the objects of a kind, or fails with `error` on a request for them."""
 
     def __init__(self, connection: Connection, kind: str, error: ApiError | None = None) -> None:
         self._connection = connection
@@ -389,7 +389,9 @@ class _Late:
 
 
 @pytest.mark.parametrize("fields", [{"automountServiceAccountToken": True}, {}], ids=["fields", "bare"])
-def test_an_account_that_somebody_makes_at_the_same_time_stays_theirs(cluster: Cluster, fields: dict[str, Any]) -> None:
+def test_an_account_that_another_writer_creates_at_the_same_time_keeps_its_owner(
+    cluster: Cluster, fields: dict[str, Any]
+) -> None:
     cluster.server.create(
         f"/api/v1/namespaces/{cluster.namespace}/serviceaccounts", {"metadata": {"name": "gw"}, **fields}
     )
@@ -401,7 +403,7 @@ def test_an_account_that_somebody_makes_at_the_same_time_stays_theirs(cluster: C
     assert cluster.conditions()["Programmed"] == "False/NoResources"
 
 
-def test_a_service_that_somebody_makes_at_the_same_time_stays_theirs(cluster: Cluster) -> None:
+def test_a_service_that_another_writer_creates_at_the_same_time_keeps_its_owner(cluster: Cluster) -> None:
     theirs = {"metadata": {"name": "gw-eastgate"}, "spec": {"ports": [{"port": 81}]}}
     cluster.server.create(f"/api/v1/namespaces/{cluster.namespace}/services", theirs)
     before = cluster.get("service", "gw-eastgate")
@@ -440,7 +442,7 @@ def test_the_pods_are_accepted_where_pods_are_restricted(cluster: Cluster) -> No
     assert "violates PodSecurity" in cluster.server.kubectl(*arguments, stdin=json.dumps(pod), fails=True)
 
 
-def test_what_is_forbidden_for_one_gateway_does_not_stop_the_rest(cluster: Cluster) -> None:
+def test_a_forbidden_write_for_one_gateway_does_not_stop_the_others(cluster: Cluster) -> None:
     cluster.apply(cluster.gateway(), _route(cluster.namespace))
     refusal = ApiError(403, "Forbidden", "not you")
     result = cluster.reconcile(wrap=lambda connection: _Late(connection, "Deployment", refusal))

@@ -1,4 +1,4 @@
-"""Parameters of Gateways, out of ConfigMaps."""
+"""Parameters of Gateways in ConfigMaps."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def test_parameters_that_cannot_be_used(data: dict[str, str], words: str) -> Non
 
 
 @pytest.mark.parametrize("key", ["image", "imagePullPolicy", "priorityClass"])
-def test_whoever_writes_gateways_does_not_choose_what_runs(key: str) -> None:
-    with pytest.raises(ParameterError, match="of the GatewayClass alone"):
+def test_a_gateway_cannot_choose_the_image(key: str) -> None:
+    with pytest.raises(ParameterError, match="of GatewayClasses only"):
         read_parameters(PLAIN_CLASS, GATEWAY, {"edge/own": {key: "Always"}}, DEFAULTS)
 
 

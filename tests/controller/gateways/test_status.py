@@ -1,4 +1,4 @@
-"""What the status of Gateways, listeners and routes says."""
+"""The status of Gateways, listeners and routes."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_status_that_is_there_is_not_changed() -> None:
     assert gateway_status(obj, statuses.standings["edge/gw"], facts, _LATER) == obj["status"]
 
 
-def test_only_what_changes_has_a_new_time() -> None:
+def test_only_changed_conditions_have_a_new_time() -> None:
     obj = gateway()
     statuses = statuses_of([obj])
     obj["status"] = copy.deepcopy(statuses.gateways["gw"])
@@ -151,7 +151,7 @@ def test_a_class() -> None:
     assert class_status({**obj, "status": accepted}, None, _LATER) == accepted
 
 
-def test_what_a_gateway_says_and_eastgate_does_not_do_is_named() -> None:
+def test_unsupported_settings_of_a_gateway_are_named() -> None:
     obj = gateway(tls={"backend": {"clientCertificateRef": {"name": "own"}}})
     assert statuses_of([obj]).gateway()["ResolvedRefs"] == "False/InvalidClientCertificateRef"
     sets = gateway(allowedListeners={"namespaces": {"from": "Same"}})
@@ -226,7 +226,7 @@ def test_authorities_of_clients(frontend: list[dict[str, str]], conditions: tupl
     assert (listener["Accepted"], listener["ResolvedRefs"]) == conditions
 
 
-def test_a_listener_that_is_stricter_than_it_says_says_so() -> None:
+def test_a_listener_that_is_stricter_than_its_settings_reports_it() -> None:
     references = [{"group": "", "kind": "Secret", "name": "own"}]
     validation = {"caCertificateRefs": references, "mode": "AllowInsecureFallback"}
     tls = {"frontend": {"default": {"validation": validation}}}
@@ -302,7 +302,7 @@ def test_of_two_kinds_with_one_hostname_the_older_is_accepted() -> None:
     assert statuses.route("young")["Accepted"] == "False/HostnameConflict"
 
 
-def test_a_route_that_is_done_in_part_says_which_rules_are_not() -> None:
+def test_a_partly_supported_route_names_its_unsupported_rules() -> None:
     plain = {"backendRefs": [{"name": "web", "port": 80}]}
     statuses = statuses_of([gateway(), route("r", plain, _MIRROR), service()])
     assert statuses.route() == {
@@ -343,7 +343,7 @@ def test_each_parent_has_an_entry_of_its_own_as_it_is_written() -> None:
     assert statuses.route(parent=1)["Accepted"] == "False/NoMatchingParent"
 
 
-def test_entries_of_others_stay_where_they_are_and_ours_go_with_the_reference() -> None:
+def test_entries_of_other_controllers_stay_and_own_entries_are_removed_with_the_reference() -> None:
     other = {"parentRef": {"name": "gw"}, "controllerName": "example.com/x", "conditions": [{"type": "Accepted"}]}
     gone = {"parentRef": {"name": "old"}, "controllerName": "eastgate.dev/gateway-controller", "conditions": []}
     obj = route()
@@ -357,7 +357,7 @@ def test_entries_of_others_stay_where_they_are_and_ours_go_with_the_reference() 
     assert route_parents(obj, first.standings, world, _LATER) == entries
 
 
-def test_a_route_that_cannot_be_read_says_why() -> None:
+def test_an_unreadable_route_has_a_reason() -> None:
     obj = route("r", {"backendRefs": [{"name": "web", "port": "eighty"}]})
     world, problems = world_of([gateway(), obj])
     standings = statuses_of([gateway()]).standings

@@ -1,6 +1,5 @@
-"""An application: answers HTTP with 200 at each `HOST:PORT` that it is given; `/ready` only once a file is there.
-
-Every message of JSON-RPC has the result `{}`.
+"""An application: it answers HTTP with 200 at each given `HOST:PORT`, and at `/ready` once a file exists. Every
+JSON-RPC message gets the result `{}`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A client: one GET, or POST of a `--message`, and the status on standard output, or what became of the connection."""
+"""A client: sends one GET, or a POST of a `--message`, and prints the status or the end of the connection."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Runs containers of a pod as processes: with their command, environment, volumes and user, in a network namespace.
+"""Runs containers of a pod as processes with their command, environment, volumes and user, in a network namespace.
 
-Only the image is not there: programs are those of this machine.
+The image is not used: the programs are those of this machine.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ Plain = dict[str, Any]
 
 
 class PodSandbox:
-    """A pod on this machine. `files` are those of tokens and ConfigMaps, by the name of their volume.
-
-    `hosts` are the names that it knows, with their addresses.
+    """A pod on this machine. `files` are the files of tokens and ConfigMaps, by volume name. `hosts` are the names
+    that it can resolve, with their addresses.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class PodSandbox:
         return found  # type: ignore[no-any-return]
 
     def command(self, name: str) -> list[str]:
-        """Return the command of a container, with which it runs in the pod."""
+        """Return the command that runs a container in the pod."""
         container = self.container(name)
         env = {each["name"]: self._value(each) for each in container.get("env", ())}
         words = [_expanded(word, env) for word in (*container["command"], *container.get("args", ()))]
@@ -122,7 +121,7 @@ class PodSandbox:
         return "\n".join(lines) + "\n"
 
     def run(self, name: str) -> None:
-        """Run a container until it ends well."""
+        """Run a container until it succeeds."""
         done = subprocess.run(self.command(name), capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -143,7 +142,7 @@ class PodSandbox:
         process.wait()
 
     def records(self) -> list[Plain]:
-        """Return what the proxy has logged of connections and requests."""
+        """Return the access log records of the proxy."""
         lines = (self.folder / "eastgate-proxy.log").read_text().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{")]
 

@@ -1,7 +1,7 @@
-"""A node and its pods as network namespaces. None of them leads out of this machine, or to its own network.
+"""A node and its pods as network namespaces, without a route to other networks or out of this machine.
 
-Every pod has an address of its own and one link, to the node, which routes between them and translates the addresses of
-Services, as kube-proxy would.
+Every pod has its own address and one link to the node. The node routes between the pods and translates Service
+addresses, as kube-proxy does.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Self
 from tests.missing import give_up
 
 PROGRAMS = ("ip", "iptables", "iptables-restore", "ip6tables-restore", "nsenter", "setpriv", "unshare")
-NODE = "198.18.255.1"  # of the range for tests of networks
+NODE = "198.18.255.1"  # of the range for benchmarks and tests
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _NETWORK = 0x40000000  # CLONE_NEWNET
 
 
 def need_namespaces() -> None:
-    """End the test where there can be no network namespaces."""
+    """Skip the test if network namespaces are not available."""
     if os.geteuid() != 0:
         give_up("network namespaces", "run as root")
     if missing := [program for program in PROGRAMS if shutil.which(program) is None]:
@@ -43,7 +43,7 @@ class Namespace:
             assert self._process.poll() is None
 
     def run(self, *command: str, stdin: str = "") -> str:
-        """Run a command in it."""
+        """Run a command in the namespace."""
         entered = ["nsenter", "--net", "--target", str(self.pid), "--", *command]
         done = subprocess.run(entered, input=stdin, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
@@ -51,7 +51,7 @@ class Namespace:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Have this thread make its sockets in it."""
+        """Create the sockets of this thread in the namespace."""
         with open("/proc/thread-self/ns/net") as before, open(f"/proc/{self.pid}/ns/net") as there:
             _enter(there.fileno())
             try:
@@ -60,7 +60,7 @@ class Namespace:
                 _enter(before.fileno())
 
     def stop(self) -> None:
-        """Leave it to the kernel."""
+        """End the process; the kernel removes the namespace."""
         self._process.kill()
         self._process.wait()
 
@@ -105,21 +105,21 @@ class Network:
         return pod
 
     def add_service(self, address: str, port: int, target: str) -> None:
-        """Lead an address of a Service to a pod."""
+        """Forward a Service address to a pod."""
         arguments = ["-d", address, "-p", "tcp", "--dport", str(port), "-j", "DNAT", "--to-destination", target]
         for chain in ("PREROUTING", "OUTPUT"):
             self.node.run("iptables", "-t", "nat", "-A", chain, *arguments)
-        pod = target.partition(":")[0]  # which gets its own calls back from the node
+        pod = target.partition(":")[0]  # the node returns the calls of the pod to itself
         self.node.run("iptables", "-t", "nat", "-A", "POSTROUTING", "-s", pod, "-d", pod, "-j", "MASQUERADE")
 
     def add_node_addresses(self, *addresses: str) -> None:
-        """Give the node more addresses, and let it call those of Services as well."""
+        """Add addresses to the node, and let it call those of Services too."""
         for address in addresses:
             self.node.run("ip", "address", "add", f"{address}/32", "dev", "lo")
         self.node.run("ip", "route", "replace", "local", "10.96.0.0/16", "dev", "lo")
 
     def balance_service(self, address: str, port: int, targets: Sequence[str]) -> None:
-        """Lead new connections to a Service to any of these targets, and no longer to those of before."""
+        """Forward new connections of a Service to these targets only."""
         chain = self._chains.get((address, port))
         if chain is None:
             chain = self._chains[address, port] = f"SERVICE-{len(self._chains)}"

@@ -1,4 +1,4 @@
-"""A control plane for the proxies of pods, in a thread: the authority, the xDS server over TLS, and TokenReview."""
+"""A control plane for proxies of pods, in a thread: the authority, the xDS server over TLS, and token reviews."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pod_sites(world: World) -> Iterator[tuple[str, ProxySite]]:
 
 
 class ReviewedTokens(Tokens):
-    """Tokens that the API server says are of a pod."""
+    """Tokens that the API server accepts as tokens of a pod."""
 
     def __init__(self, server: ApiServer) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class Plane:
             await self.server.start(f"{NODE}:{PORT}", credentials)
 
     def enforce(self, manifests: Sequence[Manifest]) -> None:
-        """Enforce the policies of a cluster, and wait until the proxies that are connected have them."""
+        """Enforce the policies of a cluster, and wait until the connected proxies have them."""
         self._await(self._enforce(manifests))
 
     async def _enforce(self, manifests: Sequence[Manifest]) -> None:
@@ -120,7 +120,7 @@ class Plane:
         await self.server.wait_settled(timeout=PATIENCE)
 
     def wait(self, *nodes: str) -> None:
-        """Wait until the proxies of these pods have everything."""
+        """Wait until the proxies of these pods have all resources."""
 
         async def wait() -> None:
             assert self.server is not None
@@ -130,7 +130,7 @@ class Plane:
         self._await(wait())
 
     def rejected(self) -> list[str]:
-        """Return what proxies have rejected."""
+        """Return the resources that proxies have rejected."""
         assert self.server is not None
         return [
             f"{proxy.node} {resource.name}: {resource.rejection.message}"

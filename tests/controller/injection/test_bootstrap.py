@@ -1,4 +1,4 @@
-"""An Envoy proves itself to the control plane with the token that is in the file at that time."""
+"""An Envoy authenticates to the control plane with the current token in the file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SERVER = "spiffe://cluster.local/ns/eastgate-system/sa/eastgate"
 
 
 class Plane:
-    """A control plane over TLS, on one port for good."""
+    """A control plane over TLS, always on the same port."""
 
     def __init__(self) -> None:
         self.ca = EmbeddedCa("cluster.local")
@@ -51,7 +51,7 @@ class Plane:
         await self.server.wait_settled(_NODE, PATIENCE)
 
     async def refuses(self) -> None:
-        """Wait until it has refused somebody who had no good token."""
+        """Wait until it has refused a client without a valid token."""
         assert self.server is not None
         registry = self.server.metrics.registry
         while not registry.get_sample_value("eastgate_xds_refused_streams_total", {"reason": "unauthenticated"}):
@@ -90,7 +90,7 @@ def test_a_stream_has_the_token_that_is_in_the_file_now(tmp_path: Path) -> None:
         write_volume(tmp_path / "ca", {"ca.crt": pem(plane.ca)})
         with envoy(tmp_path, plane.port):
             await plane.connected()
-            rotated = plane.tokens.issue(_NODE)  # the old token is worth nothing from now on
+            rotated = plane.tokens.issue(_NODE)  # the old token is invalid from now on
             await plane.stop()
             await plane.start()
             await plane.refuses()

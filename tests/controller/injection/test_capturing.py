@@ -1,4 +1,4 @@
-"""What proxies in pods know of each other, and how ports are decided that nobody declared."""
+"""The knowledge that proxies in pods have of each other, and decisions at undeclared ports."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def known(*manifests: Plain) -> Any:
     return captured_outbound(authority.world, dict(pod_sites(authority.world)), authority.settings)
 
 
-def test_a_service_of_which_every_pod_has_a_sidecar_is_called_with_mtls_as_one_of_their_accounts() -> None:
+def test_a_service_whose_pods_all_have_sidecars_is_called_with_mtls_for_their_accounts() -> None:
     outbound = known(service("10.0.0.1", "fd00::1"), pod("a", "10.1.0.1"), pod("b", "10.1.0.2", account="other"))
     identities = frozenset({sa("server"), sa("other")})
     assert outbound.services == tuple(
@@ -112,7 +112,7 @@ def test_a_gateway_is_called_with_mtls_at_its_ports_without_tls() -> None:
     outbound = known_with_gateway(
         service("10.0.0.1"), gateway_pod("a", "10.1.0.1"), gateway_pod("b", "10.1.0.2"), pod("c", "10.1.0.3")
     )
-    assert outbound.services == ()  # somebody else is behind the Service as well
+    assert outbound.services == ()  # the Service has another pod too
     outbound = known_with_gateway(service("10.0.0.1"), gateway_pod("a", "10.1.0.1"), gateway_pod("b", "10.1.0.2"))
     identities = frozenset({sa("entry")})
     assert outbound.services == (
@@ -127,7 +127,7 @@ def test_a_gateway_is_called_with_mtls_at_its_ports_without_tls() -> None:
     [gateway_pod("b", "10.1.0.2", account="server"), gateway_pod("b", "10.1.0.2", labelled=False)],
     ids=["other-account", "no-label"],
 )
-def test_who_is_no_pod_of_the_gateway_leaves_the_service_in_clear_text(other: Plain) -> None:
+def test_another_pod_in_the_service_of_a_gateway_keeps_it_in_plain_text(other: Plain) -> None:
     assert known_with_gateway(service("10.0.0.1"), gateway_pod("a", "10.1.0.1"), other).services == ()
 
 
@@ -136,7 +136,7 @@ def layers_of(*policies: Plain) -> tuple[Authority, tuple[Layer, ...]]:
     return authority, tuple(programs_of(authority).program("shop/a").layers)
 
 
-def test_one_port_stands_for_all_that_no_policy_names() -> None:
+def test_all_ports_that_no_policy_names_share_one_plan() -> None:
     settings = Settings()
     _, layers = layers_of(allow("web", "web"), deny("not-here", "web", ports=[1, 2, 9999]))
     assert named_ports(layers) == frozenset({1, 2, 9999})

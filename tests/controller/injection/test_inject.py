@@ -1,4 +1,4 @@
-"""A pod with a sidecar: what it gets, what it keeps, and which pods are refused."""
+"""Injection: the changes of a pod, its unchanged parts, and refused pods."""
 
 from __future__ import annotations
 
@@ -101,21 +101,21 @@ def test_injecting_twice_changes_nothing_and_ejecting_gives_the_pod_back() -> No
 @pytest.mark.parametrize(
     "probes", ["{", "[]", '{"cart": 1}', '{"cart": {"livenessProbe": NaN}}', '{"cart": {}, "cart": {}}', "[" * 5000]
 )
-def test_original_probes_that_somebody_has_changed_are_refused(probes: str) -> None:
+def test_changed_original_probes_are_refused(probes: str) -> None:
     made = injected(pod())
     made["metadata"]["annotations"]["eastgate.dev/original-probes"] = probes
     with pytest.raises(InjectionRefused):
         eject(made)
 
 
-def test_a_proxy_that_only_claims_to_be_ours_is_replaced() -> None:
+def test_a_forged_sidecar_is_replaced() -> None:
     forged = injected(pod())
     container(forged, "eastgate-proxy")["image"] = "something-else"
     container(forged, "eastgate-redirect")["command"] = ["true"]
     assert inject(forged, OPTIONS) == injected(pod())
 
 
-def test_probes_ask_the_proxy_which_probes_what_the_manifest_says() -> None:
+def test_probes_go_to_the_proxy_which_makes_the_original_probes() -> None:
     made = injected(pod())
     probes = {field: container(made, "cart")[field] for field in ("livenessProbe", "readinessProbe", "startupProbe")}
     assert {probe["httpGet"]["port"] for probe in probes.values()} == {15021}
@@ -216,7 +216,7 @@ def test_each_way_past_the_sidecar_is_warned_of() -> None:
         ({"eastgate.dev/injection": "enabled"}, {"eastgate.dev/gateway": "edge"}, {}, False),
     ],
 )
-def test_who_gets_a_sidecar(
+def test_pods_that_get_a_sidecar(
     namespace: dict[str, str], labels: dict[str, str], annotations: dict[str, str], wanted: bool
 ) -> None:
     made = pod()
@@ -227,7 +227,7 @@ def test_who_gets_a_sidecar(
     assert inject(made, OPTIONS) is None
 
 
-def test_a_patch_makes_the_one_of_the_other() -> None:
+def test_a_patch_turns_one_object_into_the_other() -> None:
     before, after = pod(), injected(pod())
     patched = deepcopy(before)
     for operation in json_patch(before, after):
@@ -244,7 +244,7 @@ def test_a_patch_makes_the_one_of_the_other() -> None:
 
 
 @pytest.mark.parametrize(("kind", "group"), [("Deployment", "apps"), ("CronJob", "batch")])
-def test_what_makes_pods_gets_the_sidecar_in_its_template(kind: str, group: str) -> None:
+def test_a_workload_gets_the_sidecar_in_its_template(kind: str, group: str) -> None:
     template = {"metadata": {"labels": {"app": "cart"}}, "spec": pod()["spec"]}
     spec = {"template": template} if kind == "Deployment" else {"jobTemplate": {"spec": {"template": template}}}
     manifest = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "cart"}, "spec": spec}
@@ -254,6 +254,6 @@ def test_what_makes_pods_gets_the_sidecar_in_its_template(kind: str, group: str)
     assert manifest["spec"] != made["spec"]
 
 
-def test_what_makes_no_pods_stays_as_it_is() -> None:
+def test_a_manifest_without_pods_stays_as_it_is() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "cart"}}
     assert inject_manifest(service, OPTIONS) == (service, ())

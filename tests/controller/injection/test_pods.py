@@ -1,4 +1,4 @@
-"""An injected pod is accepted by an API server, and its containers, run as processes in namespaces, enforce."""
+"""An API server accepts an injected pod, and its containers enforce, as processes in namespaces."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ class Cluster:
         return [*entered, "--pdeathsig", "KILL", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command]
 
     def call(self, pod: str, host: str, port: int, path: str = "/", user: int = APPLICATION) -> str:
-        """Call as a process of a pod; return the status, or `closed`."""
+        """Call from a process of a pod; return the status, or `closed`."""
         command = self._as(pod, user, [sys.executable, str(HERE / "client.py"), host, str(port), path])
         return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE).stdout.split(" ")[0].strip()
 
     def call_from_node(self, port: int, path: str) -> str:
-        """Call the pod of the application as the kubelet does."""
+        """Call the pod of the application like the kubelet."""
         command = [sys.executable, str(HERE / "client.py"), ADDRESSES["cart"], str(port), path]
         return self.network.node.run(*command).split(" ")[0].strip()
 
@@ -130,7 +130,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def closed_cluster(api_server: ApiServer) -> Iterator[Cluster]:
-    """Pods whose connections are redirected, and no proxy yet."""
+    """Yield pods with redirected connections, and without proxies yet."""
     need_namespaces()
     with TemporaryDirectory(prefix="eastgate-pods-") as name, Network() as network:
         Path(name).chmod(0o755)  # containers run as several users
@@ -147,7 +147,7 @@ def closed_cluster(api_server: ApiServer) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def cluster(closed_cluster: Cluster) -> Cluster:
-    """The same with proxies and a control plane. Until these are there, nothing is answered."""
+    """Return the same pods with proxies and a control plane. Before these run, no call is answered."""
     assert closed_cluster.call("web", ADDRESSES["cart"], DECLARED) == "closed"
     assert closed_cluster.call_from_node(DECLARED, "/") == "closed"
     for pod in closed_cluster.pods.values():
@@ -164,7 +164,7 @@ def cluster(closed_cluster: Cluster) -> Cluster:
 
 
 def test_without_a_proxy_and_without_a_control_plane_nothing_is_answered(cluster: Cluster) -> None:
-    assert cluster.plane.rejected() == []  # the rest was seen before the proxies began
+    assert cluster.plane.rejected() == []  # the other calls happened before the proxies began
 
 
 @pytest.mark.parametrize(
@@ -195,17 +195,17 @@ def test_policies_decide_by_the_account_of_the_calling_pod(
 
 
 @pytest.mark.parametrize("port", [DECLARED, UNDECLARED, NAMED, LOOPBACK])
-def test_who_gets_around_the_own_proxy_is_nobody(cluster: Cluster, port: int) -> None:
+def test_a_caller_that_bypasses_its_own_proxy_is_refused(cluster: Cluster, port: int) -> None:
     assert cluster.call("web", ADDRESSES["cart"], port, user=PROXY) == "closed"
     assert cluster.call_from_node(port, "/") == "closed"
 
 
-def test_root_does_not_get_around_it(cluster: Cluster) -> None:
-    assert cluster.call("web", ADDRESSES["cart"], DECLARED, user=0) == "200"  # which nobody would not get
+def test_root_does_not_bypass_the_proxy(cluster: Cluster) -> None:
+    assert cluster.call("web", ADDRESSES["cart"], DECLARED, user=0) == "200"
     assert cluster.call("stranger", ADDRESSES["cart"], DECLARED, user=0) == "closed"
 
 
-def test_what_is_refused_is_logged_with_what_was_called(cluster: Cluster) -> None:
+def test_a_refused_connection_is_logged_with_its_destination(cluster: Cluster) -> None:
     assert cluster.call("stranger", ADDRESSES["cart"], UNDECLARED) == "closed"
     called = f"{ADDRESSES['cart']}:{UNDECLARED}"
 
@@ -217,7 +217,7 @@ def test_what_is_refused_is_logged_with_what_was_called(cluster: Cluster) -> Non
     until(is_logged)
 
 
-def test_what_has_no_sidecar_is_called_as_if_there_were_none(cluster: Cluster) -> None:
+def test_a_destination_without_a_sidecar_is_called_without_mtls(cluster: Cluster) -> None:
     command = [sys.executable, str(HERE / "application.py"), "-", f"{NODE}:8000"]
     entered = ["nsenter", "--net", "--target", str(cluster.network.node.pid), "--", "setpriv", "--pdeathsig", "KILL"]
     cluster.pods["web"].start_program("elsewhere", [*entered, *command])
@@ -225,7 +225,7 @@ def test_what_has_no_sidecar_is_called_as_if_there_were_none(cluster: Cluster) -
     assert cluster.call("web", NODE, 8001) == "closed"
 
 
-def test_probes_say_what_the_application_answers_to_them(cluster: Cluster) -> None:
+def test_probes_return_the_answer_of_the_application(cluster: Cluster) -> None:
     live, ready, start = (f"/probes/main/{kind}Probe" for kind in ("liveness", "readiness", "startup"))
     until(lambda: cluster.call_from_node(15021, live) == "200")
     assert cluster.call_from_node(15021, ready) == "503"

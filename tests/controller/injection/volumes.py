@@ -1,4 +1,4 @@
-"""Files as kubelets write them: versions in folders of their own, behind a symbolic link that is replaced at once."""
+"""Files in the form of a kubelet: versions in separate folders, behind a symbolic link that is replaced atomically."""
 
 from __future__ import annotations
 

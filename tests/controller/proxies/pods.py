@@ -28,7 +28,7 @@ def pod(
     owner: tuple[str, str, str] | None = None,
     ready: bool = True,
 ) -> Plain:
-    """A pod with a sidecar, unless its labels say otherwise. An owner is apiVersion, kind and name."""
+    """Return a pod with a sidecar, unless its labels say otherwise. An owner is apiVersion, kind and name."""
     metadata: Plain = {
         "name": name,
         "namespace": namespace,
@@ -121,7 +121,7 @@ def authority(*objects: Plain) -> Authority:
 
 
 def change(authority: Authority, put: Iterable[Plain] = (), remove: Iterable[str] = ()) -> Touched:
-    """Make changes to an authority; what is removed is named in words."""
+    """Change an authority; removed objects are named in text."""
     refs = (*(policy.ref for policy in authority.policies), *map(ref_of_id, authority.world.objects))
     named = frozenset(ref for ref in refs if str(ref) in {*remove})
     return authority.apply(Changes(read_plain(list(put), authority.settings), named))
@@ -136,7 +136,7 @@ def token(
     bound: Plain | None = None,
     **claims: Any,
 ) -> str:
-    """A token that says to be that of a pod, signed by nobody."""
+    """Return a token with the claims of a pod, without a valid signature."""
     of_pod = {"name": name, "uid": uid or f"uid-{name}"}
     default = {"namespace": namespace, "pod": of_pod, "serviceaccount": {"name": account, "uid": "0"}}
     body = {"aud": ["eastgate"], "exp": 2000.0, "kubernetes.io": bound or default, **claims}
@@ -153,7 +153,7 @@ def reviewed(
     audiences: tuple[str, ...] = ("eastgate",),
     bound: bool = True,
 ) -> Plain:
-    """What the API server answers about a token that it accepts."""
+    """Return the answer of the API server for a token that it accepts."""
     extra = {
         "authentication.kubernetes.io/pod-name": [name],
         "authentication.kubernetes.io/pod-uid": [uid or f"uid-{name}"],

@@ -27,7 +27,7 @@ _PROXY = AuthenticatedProxy("shop/pay-1", "shop/pay-1")
 
 
 class FakeApi:
-    """An API server that answers what it is told to, or fails."""
+    """An API server with configured answers or failures."""
 
     def __init__(self, answer: JsonObject | Exception) -> None:
         self.answer = answer
@@ -66,13 +66,13 @@ class TestTokens:
 
     def test_a_stolen_node_id_is_refused(self) -> None:
         setup = Setup(reviewed("other", account="thief"))
-        with pytest.raises(AuthenticationError, match="the token is that of shop/other"):
+        with pytest.raises(AuthenticationError, match="the token belongs to shop/other"):
             setup.connect(token("other", account="thief"), node="shop/pay-1")
 
-    def test_what_a_token_says_of_itself_does_not_count(self) -> None:
-        # A forged token names the pod that it wants to be; the API server says who it is.
+    def test_the_claims_of_a_token_do_not_count(self) -> None:
+        # A forged token names another pod; the API server returns the real one.
         setup = Setup(reviewed("other", account="thief"))
-        with pytest.raises(AuthenticationError, match="the token is that of shop/other"):
+        with pytest.raises(AuthenticationError, match="the token belongs to shop/other"):
             setup.connect(token("pay-1"))
 
     @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ class TestTokens:
         ],
         ids=["none", "no JWT", "opaque", "expired", "audience", "no pod", "deleted", "uid", "account", "namespace"],
     )
-    def test_what_cannot_be_a_token_of_a_pod_here_is_refused_without_asking(self, shown: str, asks: bool) -> None:
+    def test_a_token_that_cannot_belong_to_a_pod_is_refused_without_a_review(self, shown: str, asks: bool) -> None:
         setup = Setup(reviewed("pay-1"))
         with pytest.raises(AuthenticationError):
             setup.connect(shown)
@@ -117,12 +117,12 @@ class TestTokens:
             *("deleted", "no account"),
         ],
     )
-    def test_what_the_api_server_does_not_vouch_for_is_refused(self, answer: JsonObject) -> None:
+    def test_a_token_that_the_api_server_rejects_is_refused(self, answer: JsonObject) -> None:
         with pytest.raises(AuthenticationError):
             Setup(answer).connect(token("pay-1"))
 
     @pytest.mark.parametrize("failure", [UnreachableError("no route"), ApiError(403, "Forbidden", "no")])
-    def test_without_an_answer_nobody_is_admitted_and_nothing_is_remembered(self, failure: Exception) -> None:
+    def test_without_an_answer_no_proxy_is_admitted_and_nothing_is_cached(self, failure: Exception) -> None:
         setup = Setup(failure)
         with pytest.raises(UnavailableError):
             setup.connect(token("pay-1"))
@@ -229,7 +229,7 @@ class TestGateways:
         ],
         ids=["no owner", "account", "owner", "no Gateway", "class", "no Deployment"],
     )
-    def test_a_pod_that_only_says_so_is_none_of_a_gateway(
+    def test_a_pod_with_only_the_label_does_not_belong_to_a_gateway(
         self, objects: tuple[dict[str, Any], ...], account: str
     ) -> None:
         with pytest.raises(AuthenticationError):
@@ -266,9 +266,9 @@ class TestSvids:
         with pytest.raises(AuthenticationError):
             self._connect(identity, address)
 
-    def test_what_is_no_certificate_is_refused(self) -> None:
+    def test_an_invalid_certificate_is_refused(self) -> None:
         world = authority(pod("pay-1", ip="10.0.0.1"))
         proofs = SvidProofs(lambda: world.world, world.settings)
         assert not proofs.may_prove(ProxyCredentials("token"))
-        with pytest.raises(AuthenticationError, match="no SVID"):
+        with pytest.raises(AuthenticationError, match="not an SVID"):
             asyncio.run(proofs.prove(ProxyCredentials(certificate=b"nothing", address="10.0.0.1")))

@@ -1,4 +1,4 @@
-"""One replica with clients that play proxies."""
+"""One replica with clients that act as proxies."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _policy(caller: str) -> Plain:
 
 
 class _ByName:
-    """Takes for the token of a pod its name, and its account."""
+    """Accepts the name of a pod and its account as a token."""
 
     def may_prove(self, credentials: ProxyCredentials) -> bool:
         return bool(credentials.token)
@@ -72,7 +72,7 @@ class _ByName:
 
 
 class Replica:
-    """A replica, on a socket."""
+    """A replica that listens on a socket."""
 
     def __init__(self, *objects: Plain) -> None:
         self.authority = authority(*objects)
@@ -100,14 +100,14 @@ async def _replica(*objects: Plain) -> AsyncIterator[tuple[Replica, str]]:
 
 
 class Proxy(Client):
-    """Plays a proxy that accepts what it is sent, or not."""
+    """A client that acts as a proxy, and accepts or rejects its resources."""
 
     async def subscribe(self) -> None:
         await self.say(CLUSTER)
         await self.say(LISTENER)
 
     async def serve(self, *, rejects: str = "") -> None:
-        """Answer for everything: reject the extensions with this in their names, and accept the rest."""
+        """Answer every update: reject extensions with this text in their names, and accept the others."""
         asked: set[tuple[str, str]] = set()
         while True:
             response = await self.hear(PATIENCE)
@@ -287,7 +287,7 @@ class TestLog:
         assert [(record.levelname, record.getMessage()) for record in proxies] == [
             ("INFO", "the proxy shop/pay is connected"),
             ("INFO", "the proxy shop/pay is lost"),
-            ("INFO", "the proxy shop/pay is connected"),  # it is not lost where the replica stops
+            ("INFO", "the proxy shop/pay is connected"),  # a proxy is not lost if the replica stops
         ]
         assert all({"proxy": "shop/pay", **place}.items() <= vars(record).items() for record in proxies)
         at_80 = [record for record in lines if vars(record).get("port") == 80]
@@ -333,7 +333,7 @@ _GATEWAY = (
 
 
 class TestGateways:
-    def test_its_pods_share_resources_and_what_one_rejects_is_closed_for_all(self) -> None:
+    def test_pods_of_a_gateway_share_resources_and_a_rejection_closes_all(self) -> None:
         async def test() -> None:
             first, second = "gateway:shop/gw/gw-1", "gateway:shop/gw/gw-2"
             async with (
@@ -360,7 +360,7 @@ class TestGateways:
         run(test())
 
 
-def test_of_several_proxies_the_one_that_is_least_far_counts() -> None:
+def test_the_worst_progress_of_several_proxies_counts() -> None:
     def status(name: str, accepted: str | None) -> ProxyStatus:
         return ProxyStatus(name, None, settled=True, resources=(ResourceStatus(LISTENER, "a", "2", accepted, None),))
 

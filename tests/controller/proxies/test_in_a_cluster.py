@@ -176,7 +176,7 @@ class Replica:
         return process
 
     async def call(self, caller: str | None) -> int | None:
-        """Call the server as an account, or as nobody; return the status, None where the connection is closed."""
+        """Call the server as an account, or without a certificate; return the status, or None for a closed one."""
         context: ssl.SSLContext | None = None
         if caller is not None:
             svid = await self.ca.source.svid(self.cluster.identity(caller))
@@ -198,7 +198,7 @@ class Replica:
                 await asyncio.sleep(0.02)
 
     async def until_call(self, caller: str | None, expected: int | None) -> None:
-        """Wait until a call is answered so: a proxy may have acknowledged a listener that does not listen yet."""
+        """Wait for this answer to a call: a proxy may acknowledge a listener before it listens."""
         async with asyncio.timeout(PATIENCE):
             while await self.call(caller) != expected:
                 await asyncio.sleep(0.02)
@@ -285,7 +285,7 @@ def _connected_since(replica: Replica, node: str) -> object:
 
 
 def _serves_with_root(replica: Replica, source: EmbeddedCa) -> bool:
-    """Return whether the certificate that the control plane serves with is of the root that signs now."""
+    """Return whether the server certificate of the control plane chains to the current root."""
     svid, _ = replica.tls._snapshot()
     return source.state.intermediate.pem in svid.chain
 
@@ -325,7 +325,7 @@ class TestAuthentication:
     def test_an_svid_at_the_address_of_its_pod_is_as_good_as_a_token(self, cluster: InCluster) -> None:
         async def test() -> None:
             async with cluster.run() as replica:
-                cluster.server.run_pod(cluster.namespace, "pay", "127.0.0.1")  # from where everything calls here
+                cluster.server.run_pod(cluster.namespace, "pay", "127.0.0.1")  # the source address of all calls here
                 await replica.until(lambda: replica.authority.world.by_ip("127.0.0.1") is not None)
                 own, other = [await replica.ca.source.svid(cluster.identity(name)) for name in ("pay", "caller")]
                 await _is_refused(TlsClient(replica, cluster.node("caller"), None, other))
@@ -348,7 +348,7 @@ class TestAuthentication:
 
 
 class TlsClient(Client):
-    """A client that plays a proxy, over TLS."""
+    """A client that acts as a proxy, over TLS."""
 
     def __init__(
         self, replica: Replica, node: str, token: str | None, svid: Svid | None = None, port: int | None = None
@@ -362,7 +362,7 @@ class TlsClient(Client):
 
 
 async def _is_refused(proxy: TlsClient, code: grpc.StatusCode = grpc.StatusCode.UNAUTHENTICATED) -> None:
-    with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # it may be before anything is read
+    with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # possibly before anything is read
         await proxy.say(LISTENER)
-    assert await proxy.code() in (code, grpc.StatusCode.INTERNAL)  # gRPC may see the end before the reason for it
+    assert await proxy.code() in (code, grpc.StatusCode.INTERNAL)  # gRPC may report the end before its reason
     await proxy.close()

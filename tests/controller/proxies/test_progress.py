@@ -52,7 +52,7 @@ class TestPolicyAtProxy:
     def test_is_unknown_at_a_proxy_that_is_not_connected(self) -> None:
         assert _state(_report(replace(_PROXY, connected=False))) is ProgressState.DISCONNECTED
 
-    def test_is_enforced_by_nobody_where_there_is_no_proxy(self) -> None:
+    def test_a_policy_without_a_proxy_is_not_enforced(self) -> None:
         assert _state(_report(_PROXY), node="shop/none") is ProgressState.NO_PROXY
 
     @pytest.mark.parametrize(("policies", "state"), [((_POLICY,), "rejected"), ((_OTHER,), "enforced")])
@@ -82,7 +82,7 @@ class TestMerging:
         assert merge([here, gone]) == merge([gone, here])
 
     def test_of_two_connections_the_later_counts(self) -> None:
-        # The older replica has not noticed yet that the proxy went to another.
+        # The older replica has not noticed yet that the proxy connected to another.
         old = _report(replace(_PROXY, connected_at=1.0), name="a")
         new = _report(replace(_PROXY, connected_at=2.0, acknowledged=0), name="b")
         assert merge([old, new]).proxies["shop/pay-1"].acknowledged == 0
@@ -121,6 +121,6 @@ class TestJson:
         ],
         ids=["nothing", "format", "type", "name"],
     )
-    def test_what_is_no_report_is_refused(self, data: dict[str, object]) -> None:
+    def test_a_malformed_report_is_refused(self, data: dict[str, object]) -> None:
         with pytest.raises(ValueError, match=r"."):
             ReplicaReport.from_json(data)

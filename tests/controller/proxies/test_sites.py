@@ -82,7 +82,7 @@ class TestSidecars:
     def test_others_have_none(self, plain: Plain) -> None:
         assert self._site(plain) is None
 
-    def test_a_proxy_that_runs_counts_whatever_the_labels_say(self) -> None:
+    def test_a_running_proxy_counts_with_any_labels(self) -> None:
         assert self._site(pod("pay-1", ip="10.0.0.1", labels={}), connected=True) is not None
 
     def test_the_pods_of_a_gateway_have_none(self) -> None:
@@ -101,7 +101,7 @@ class TestGateways:
         assert proxies_of(world, site.node) == ("gateway:shop/gw/gw-1", "gateway:shop/gw/gw-2")
         assert proxies_of(world, "shop/gw-3") == ("shop/gw-3",)
 
-    def test_gateways_of_other_classes_are_not_ours(self) -> None:
+    def test_gateways_of_other_classes_are_ignored(self) -> None:
         assert gateway_site(authority(gateway(class_name="istio")).world, "shop/gw") is None
 
 
@@ -129,7 +129,7 @@ class _Cluster:
         return self.enforcement.follow(self.sites.take(touched.change), touched)
 
     def check(self) -> None:
-        """Compare it with one that begins with what there is now."""
+        """Compare it with a new control plane for the current state."""
         while self.enforcement.renew(2):
             pass
         fresh = _Cluster(*self.watched.objects.values(), site_of=self.site_of, on_demand=True)
@@ -191,7 +191,7 @@ _STEP = st.tuples(st.lists(_PUT, max_size=3), st.lists(_REMOVE, max_size=2), _AG
 class TestFollowing:
     @settings(max_examples=100, deadline=None)
     @given(st.booleans(), st.lists(_PUT, max_size=6), st.lists(_STEP, min_size=1, max_size=5))
-    def test_what_is_published_is_what_a_beginning_would_publish(
+    def test_following_publishes_the_same_as_a_new_start(
         self, is_bound: bool, first: list[Plain], steps: list[_Step]
     ) -> None:
         cluster = _Cluster(*first, site_of=_BOUND if is_bound else sidecar_site)
@@ -205,7 +205,7 @@ class TestFollowing:
         st.lists(_PUT, max_size=6),
         st.lists(st.tuples(_STEP, st.sampled_from(["p1", "p2", "p3"]), st.booleans()), min_size=1, max_size=5),
     )
-    def test_what_is_asked_for_is_published_and_nothing_else(
+    def test_only_requested_sidecars_are_published(
         self, is_bound: bool, first: list[Plain], steps: list[tuple[_Step, str, bool]]
     ) -> None:
         cluster = _Cluster(*first, site_of=_BOUND if is_bound else sidecar_site, on_demand=True)

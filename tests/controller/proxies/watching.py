@@ -1,4 +1,4 @@
-"""A cluster whose watches are played: events of kinds in, batches of changes out, without a server."""
+"""A cluster with simulated watches: events of kinds in, batches of changes out, without a server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.controller.proxies.pods import Plain
 
 
 class WatchedCluster:
-    """The objects of a cluster, and a source that is told of them as watches would tell it."""
+    """The objects of a cluster, and a source that gets them as from watches."""
 
     def __init__(self, objects: Iterable[Plain]) -> None:
         self.objects: dict[PolicyRef, Plain] = {ref_of(each): each for each in objects}
@@ -31,7 +31,7 @@ class WatchedCluster:
         return self._source.authority
 
     def watch(self, put: Iterable[Plain], remove: Iterable[str], lists_again: str | None = None) -> Touched:
-        """Tell of objects that are put and of those that are removed, by their names, and list a kind again."""
+        """Send events for added and removed objects, by name, and list a kind again."""
         batch, follower = Batch(), self._source.follower
         for each in put:
             self.objects[ref_of(each)] = each

@@ -1,4 +1,4 @@
-"""Clusters for tests of status: manifests, and what proxies report of them."""
+"""Clusters for tests of status: manifests, and reports of proxies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Manifest = dict[str, Any]
 GROUP = "gateway.networking.x-k8s.io"
 NOW = "2026-11-16T12:00:00Z"
 LATER = "2026-11-16T13:00:00Z"
-AMBIENT = Settings(mesh_mode=MeshMode.AMBIENT)  # in which policies may target Services
+AMBIENT = Settings(mesh_mode=MeshMode.AMBIENT)  # a mesh in which policies may target Services
 GROUPS = {
     "AuthorizationPolicy": GROUP,
     "ClusterAuthorizationPolicy": "eastgate.dev",
@@ -42,7 +42,7 @@ POLICY = "AuthorizationPolicy/shop/web"
 
 
 def pod(name: str, namespace: str = "shop", **labels: str) -> Manifest:
-    """Return a pod that has an address. An API server takes that from a kubelet alone."""
+    """Return a pod with an address, which an API server accepts only from a kubelet."""
     address = ip_address(0x0A000000 + zlib.crc32(name.encode()) % 0xFFFFFF)
     return {
         "apiVersion": "v1",
@@ -54,7 +54,7 @@ def pod(name: str, namespace: str = "shop", **labels: str) -> Manifest:
 
 
 def with_proxy(pod: Manifest, name: str = "istio-proxy", *, sidecar: bool = False) -> Manifest:
-    """The same pod with the proxy of a mesh: a container, or an init container that is always restarted."""
+    """Return the same pod with the proxy of a mesh: a container, or an init container with `restartPolicy: Always`."""
     spec = pod["spec"]
     if sidecar:
         return {**pod, "spec": {**spec, "initContainers": [{"name": name, "restartPolicy": "Always"}]}}
@@ -89,7 +89,7 @@ def policy(targets: list[Manifest], name: str = "web", **spec: Any) -> Manifest:
 
 
 def authority_of(*manifests: Manifest, settings: Settings = AMBIENT) -> Authority:
-    """The authority of a cluster that has these objects."""
+    """Return the authority of a cluster with these objects."""
     documents = [document_of(relevant(manifest)) for manifest in manifests]
     return Authority(sort_documents(documents, settings, Reporter()), strict=False)
 
@@ -109,7 +109,7 @@ def report_of(
     policies: Iterable[str] = (POLICY,),
     generation: int = 1,
 ) -> MeshReport:
-    """What one replica reports of proxies, by their names. The name of a gateway's ends with that of its pod."""
+    """Return the report of one replica about proxies, by name. The name of a gateway's proxy ends with its pod."""
     policies = [name_of(policy) for policy in policies]
     applied = {name: AppliedPolicy(generation, 7) for name in policies}
     proxies = [ProxyReport(name, node_of(name), True, True, 7) for name in enforcing]
@@ -125,13 +125,13 @@ def report_of(
 
 
 def name_of(policy: str) -> str:
-    """The name of a policy in reports, which has the group."""
+    """Return the name of a policy in reports, which includes the group."""
     kind, _, rest = policy.partition("/")
     return policy if "." in kind else f"{kind}.{GROUPS[kind]}/{rest}"
 
 
 def with_uids(report: MeshReport, uids: Mapping[str, str]) -> MeshReport:
-    """The same report, of replicas that have applied the policies with these uids."""
+    """Return the same report from replicas that have applied the policies with these uids."""
     return merge(
         replace(
             replica,

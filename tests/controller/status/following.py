@@ -1,4 +1,4 @@
-"""A controller for tests: it reads the policies of a namespace from an API server, and keeps their status right."""
+"""A controller for tests: it reads the policies of a namespace from an API server, and updates their status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = (
 
 
 class FollowingController:
-    """Reads everything anew when it is told to, and writes what is to be written. `others` are no policies."""
+    """A controller that reads everything and writes statuses on request. `others` are objects that are not policies."""
 
     def __init__(self, connection: Connection, discovery: Discovery, others: Iterable[Manifest] = ()) -> None:
         self.connection = connection
@@ -37,7 +37,7 @@ class FollowingController:
             self.assess,
             self.find,
             recorder=self.recorder,
-            clock=lambda: 0.0,  # nothing has to wait
+            clock=lambda: 0.0,  # without pauses
             schedule=Schedule(Pace(delay=0, between=0, first_retry=0, burst=10**6)),
         )
         self.stored: dict[PolicyRef, JsonObject] = {}
@@ -53,7 +53,7 @@ class FollowingController:
         return assess(policies[ref], StoredPolicy.of(self.stored[ref]), self.view)
 
     async def read(self, namespace: str) -> None:
-        """Read all policies, and observe them as a watch would bring them."""
+        """Read all policies, and observe them as from a watch."""
         before = self.stored
         self.stored = {}
         for group, kind in KINDS:
@@ -69,7 +69,7 @@ class FollowingController:
             self.writer.forget(ref)
 
     def take_report(self, report: MeshReport) -> None:
-        """Take in what proxies of the policies that exist have acknowledged."""
+        """Take the acknowledgements of proxies for the existing policies."""
         uids = {policy_name(ref): obj["metadata"]["uid"] for ref, obj in self.stored.items()}
         self.view.report = with_uids(report, uids)
         if report is not self._taken:
@@ -77,6 +77,6 @@ class FollowingController:
             self.writer.mark(self.stored)
 
     async def settle(self, namespace: str) -> None:
-        """Read everything, and write until nothing is to be written."""
+        """Read everything, and write until every status is up to date."""
         await self.read(namespace)
         await self.writer.settle()

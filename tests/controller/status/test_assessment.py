@@ -1,4 +1,4 @@
-"""What the status of a policy says: accepted or not, and in force only where every proxy concerned has it."""
+"""The status of a policy: accepted or not, and in force only if every affected proxy has it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def assessed(
 
 
 def shown(assessment: Assessment) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """The ancestors, and the type, status and reason of each condition."""
+    """Return the ancestors, and the type, status and reason of each condition."""
     return [
         (str(entry.ancestor), [(each.type, each.status.value, each.reason) for each in entry.conditions])
         for entry in assessment.entries
@@ -97,11 +97,11 @@ def test_a_pod_on_the_network_of_its_host_has_no_address_of_its_own_and_is_open(
     assert [notice.reason for notice in assessment.notices] == [NoticeReason.NOT_ENFORCED]
 
 
-def test_a_policy_that_nobody_enforces_says_so() -> None:
+def test_a_policy_without_a_proxy_is_not_enforced() -> None:
     assessment = assessed(*PODS[:2], policy(to_pods(app="web")), report=report_of())
     condition = programmed(assessment)
     assert (condition.status, condition.reason) == ("False", "NotEnforced")
-    assert condition.message == "nobody enforces it; 2 without a proxy of Eastgate: shop/web-0, shop/web-1"
+    assert condition.message == "no proxy enforces it; 2 without a proxy of Eastgate: shop/web-0, shop/web-1"
     assert [notice.reason for notice in assessment.notices] == [NoticeReason.NOT_ENFORCED]
 
 
@@ -131,18 +131,18 @@ def test_a_policy_that_nobody_enforces_says_so() -> None:
         (
             report_of(closing={KEYS[0]: "too large", KEYS[1]: "too large"}),
             "NotEnforced",
-            "nobody enforces it; 2 closed: shop/web-0 (port 8080 is closed: too large), "
+            "no proxy enforces it; 2 closed: shop/web-0 (port 8080 is closed: too large), "
             "shop/web-1 (port 8080 is closed: too large)",
         ),
     ],
     ids=["waiting", "disconnected", "not applied", "rejected", "closed"],
 )
-def test_what_is_missing_is_told(report: MeshReport, reason: str, message: str) -> None:
+def test_missing_proxies_are_named(report: MeshReport, reason: str, message: str) -> None:
     condition = programmed(assessed(*PODS[:2], policy(to_pods(app="web")), report=report))
     assert (condition.status, condition.reason, condition.message) == ("False", reason, message)
 
 
-def test_what_proxies_reject_and_close_must_be_seen() -> None:
+def test_rejections_and_closed_ports_are_notices() -> None:
     report = report_of(KEYS[:3], rejecting={KEYS[3]: "bad"}, closing={KEYS[4]: "too large"})
     assessment = assessed(*PODS, policy(to_pods(app="web")), report=report)
     assert [(notice.reason.value, notice.note) for notice in assessment.notices] == [
@@ -151,7 +151,7 @@ def test_what_proxies_reject_and_close_must_be_seen() -> None:
     ]
 
 
-def test_an_old_acknowledgement_is_not_one_of_another_object_of_the_name() -> None:
+def test_an_old_acknowledgement_does_not_count_for_a_new_object_of_the_name() -> None:
     stored = StoredPolicy(1, "another")
     condition = programmed(assessed(*PODS[:1], policy(to_pods(app="web")), report=report_of(KEYS[:1]), stored=stored))
     assert (condition.status, condition.reason) == ("False", "Reconciling")
@@ -196,12 +196,12 @@ def test_each_service_has_an_entry_and_the_worst_is_first() -> None:
     assert assessment.entries[0].conditions[0].message == "there is no Service shop/gone"
 
 
-def test_the_mesh_is_the_ancestor_of_selected_pods_where_there_is_one() -> None:
+def test_an_existing_mesh_is_the_ancestor_of_selected_pods() -> None:
     assessment = assessed(*PODS, policy(to_pods(app="web")), report=report_of(KEYS), mesh="eastgate")
     assert [str(entry.ancestor) for entry in assessment.entries] == ["XMesh eastgate"]
 
 
-def test_a_policy_with_errors_is_invalid_and_says_what_it_closes() -> None:
+def test_a_policy_with_errors_is_invalid_and_names_its_closed_targets() -> None:
     bad = policy(to_pods(app="web"), rules=[{"networkAttributes": {"ports": [0]}}])
     assessment = assessed(*PODS, bad, report=report_of(KEYS))
     (entry,) = assessment.entries
@@ -297,7 +297,7 @@ NO_ISTIOD = "no control plane of Istio serves it: Service istiod in istio-system
         (NativeMesh.ISTIO, [], None, ("Unknown", "Reconciling"), "it selects nothing that runs now"),
     ],
 )
-def test_a_mesh_enforces_only_what_its_proxies_stand_before(
+def test_a_mesh_enforces_only_at_pods_with_its_proxies(
     mesh: NativeMesh, pods: list[Manifest], not_serving: str | None, shows: tuple[str, str], message: str
 ) -> None:
     manifest = policy(to_pods(app="web"))
@@ -314,12 +314,15 @@ def test_a_mesh_enforces_only_what_its_proxies_stand_before(
 def test_a_policy_with_errors_closes_nothing_in_a_mesh_that_leaves_it() -> None:
     manifest = policy(to_pods(app="web"), surprise=True)
     ref = policy_of(authority_of(manifest)).ref
-    for state, shows in ((NativeState.NOT_WRITTEN, "it is not in force"), (NativeState.CLOSED, "proxies close")):
+    for state, shows in (
+        (NativeState.NOT_WRITTEN, "it is not in force"),
+        (NativeState.CLOSED, "its targets are closed"),
+    ):
         plan = NativePlan(NativeMesh.ISTIO, (), (NativeOutcome(ref, "uid", state, (), (LOSS,)),))
         assert shows in assessed(*PODS, manifest, native=plan).entries[0].conditions[0].message
 
 
-def test_a_policy_that_the_plan_does_not_know_is_for_proxies_of_ours() -> None:
+def test_proxies_of_eastgate_enforce_a_policy_that_is_not_in_the_plan() -> None:
     plan = NativePlan(NativeMesh.ISTIO, (), ())
     assert assessed(*PODS, policy(to_pods(app="web")), report=report_of(KEYS), native=plan).is_in_force
 
@@ -345,7 +348,7 @@ def test_a_cluster_policy_has_conditions_alone() -> None:
     assert shown(assessment) == [("None", [ACCEPTED, ("Programmed", "True", "Programmed")])]
 
 
-def test_a_default_of_the_cluster_that_gives_way_says_where() -> None:
+def test_an_overridden_default_of_the_cluster_reports_the_overrides() -> None:
     name = "ClusterAuthorizationPolicy/admin"
     baseline = {**CLUSTER_POLICY, "spec": {**CLUSTER_POLICY["spec"], "tier": "Baseline"}}
     manifests = (pod("web-0"), pod("api-0", app="api"), baseline, policy(to_pods(app="web")))
@@ -414,12 +417,12 @@ def test_an_access_policy_is_enforced_by_the_proxies_of_gateways(kind: str, name
     assert programmed(assessment).message == "in force at 1 of 2; 1 not acknowledged yet: gateway:shop/edge/edge-2"
 
 
-def test_a_gateway_of_others_enforces_nothing_of_ours() -> None:
+def test_a_gateway_of_another_class_enforces_no_policy_of_eastgate() -> None:
     assessment = assessed(GATEWAY, access_policy("Gateway", "edge"), name=ACCESS, report=report_of())
-    assert programmed(assessment).message == "nobody enforces it; 1 without a proxy of Eastgate: gateway:shop/edge"
+    assert programmed(assessment).message == "no proxy enforces it; 1 without a proxy of Eastgate: gateway:shop/edge"
 
 
-def test_in_kinds_of_others_only_what_our_proxies_enforce_has_an_entry() -> None:
+def test_in_kinds_of_other_apis_only_enforced_targets_have_an_entry() -> None:
     manifest = access_policy("Gateway", "edge", "agentic.networking.x-k8s.io")
     assert assessed(GATEWAY, manifest, name=ACCESS, report=report_of()).entries == ()
     name = "XAccessPolicy.agentic.networking.x-k8s.io/shop/tools"
@@ -441,7 +444,7 @@ AUTH_POLICY: Manifest = {
 AUTH = "AuthPolicy/shop/edge"
 
 
-def test_available_says_whether_it_is_in_force() -> None:
+def test_available_is_true_only_in_force() -> None:
     proxy = "gateway:shop/edge/edge-1"
     for report, condition in [
         (report_of([proxy], policies=[AUTH]), ("Available", "True", "GatewayProtected")),
@@ -521,13 +524,13 @@ def test_a_route_of_linkerd_with_errors_has_no_parents_and_must_be_seen() -> Non
     ],
     ids=["Linkerd", "network", "Istio"],
 )
-def test_the_status_of_what_others_enforce_is_theirs(manifest: Manifest) -> None:
+def test_the_status_of_policies_of_other_apis_is_not_written(manifest: Manifest) -> None:
     authority = authority_of(manifest, *PODS)
     (other,) = authority.policies
     assert assess(other, STORED, view_of(authority, report_of(KEYS), shared_groups=LINKERD)) is None
 
 
-def test_what_proxies_say_of_a_policy_of_another_api_with_the_same_name_is_about_that() -> None:
+def test_reports_do_not_confuse_policies_of_two_apis_with_the_same_name() -> None:
     theirs = report_of(KEYS, policies=["AuthorizationPolicy.security.istio.io/shop/web"])
     assessment = assessed(*PODS, policy(to_pods(app="web")), report=theirs)
     assert (assessment.ref.group, programmed(assessment).reason) == (GROUP, "Reconciling")

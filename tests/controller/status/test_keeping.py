@@ -1,6 +1,4 @@
-"""The statuses of a cluster that is followed: with watches of a real API server, kubectl as the user, and the writer
-running as it does for the leader.
-"""
+"""The statuses of a followed cluster, with watches of a real API server, kubectl, and the writer of a leader."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ def namespace(server: ApiServer) -> str:
 
 
 class RunningStatuses:
-    """A source that is followed, statuses that are told of every batch, and a writer that runs."""
+    """A source, statuses that get every batch of it, and a running writer."""
 
     def __init__(self, server: ApiServer, namespace: str, source: ClusterSource, statuses: PolicyStatuses) -> None:
         self.server = server
@@ -64,7 +62,7 @@ class RunningStatuses:
         self.statuses = statuses
 
     def report(self, report: MeshReport) -> None:
-        """Have the proxies of the policies that exist report something."""
+        """Send a report of the proxies about the existing policies."""
         uids = {policy_name(ref): obj["metadata"]["uid"] for ref, obj in self.source.follower.held.kept.items()}
         self.statuses.take_report(with_uids(report, uids))
 
@@ -82,7 +80,7 @@ class RunningStatuses:
         return self.server.get(plural, name, "-n", self.namespace)
 
     async def wait_for(self, plural: str, name: str, shows: Callable[[Any], bool]) -> Any:
-        """Wait until the status of an object is as it should be."""
+        """Wait for the expected status of an object."""
         last: Any = None
         try:
             async with asyncio.timeout(PATIENCE):
@@ -352,7 +350,7 @@ def test_the_controller_of_linkerd_is_known_by_its_lease(server: ApiServer, name
     run(server, namespace, test)
 
 
-def test_policies_of_others_have_no_status_of_ours(server: ApiServer, namespace: str) -> None:
+def test_eastgate_writes_no_status_for_policies_of_other_controllers(server: ApiServer, namespace: str) -> None:
     istio_like: Manifest = {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",

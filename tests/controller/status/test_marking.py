@@ -1,4 +1,4 @@
-"""Which policies are looked at again when the reports of proxies change."""
+"""The policies that are checked again after changed reports of proxies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_equal_reports_change_nothing() -> None:
     assert changed(report_of(["shop/web-0"]), report_of(["shop/web-0"])) == []
 
 
-def test_what_a_proxy_acknowledges_is_about_the_policies_at_its_workload() -> None:
+def test_an_acknowledgement_marks_the_policies_at_the_workload() -> None:
     waiting, enforcing = (
         report_of(waiting=["shop/web-0", "shop/api-0"]),
         report_of(["shop/api-0"], waiting=["shop/web-0"]),
@@ -37,11 +37,11 @@ def test_what_a_proxy_acknowledges_is_about_the_policies_at_its_workload() -> No
     assert changed(report_of(["shop/web-0"]), report_of()) == ["AuthorizationPolicy/shop/web"]
 
 
-def test_what_a_replica_applies_is_about_that_policy() -> None:
+def test_an_applied_policy_is_marked() -> None:
     assert changed(report_of(), report_of(generation=2)) == ["AuthorizationPolicy/shop/web"]
 
 
-def test_a_gateway_is_about_whatever_may_be_behind_it() -> None:
+def test_a_gateway_marks_all_policies_of_gateways() -> None:
     assert changed(report_of(), report_of(["gateway:shop/edge/edge-1"])) == ["XAccessPolicy/shop/tools"]
 
 

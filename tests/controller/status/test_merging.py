@@ -1,4 +1,4 @@
-"""What is written: only what must be, nothing of others, and never more than fits."""
+"""Writes of status: only necessary ones, without changes of other entries, and never beyond the limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def assessment(*entries: StatusEntry, form: Status = Status.ANCESTORS, generatio
 
 
 def foreign(name: str = "web", controller: str = OTHER) -> dict[str, Any]:
-    """An entry of another controller, with a type of condition that we write as well."""
+    """Return an entry of another controller, with a condition type that Eastgate writes too."""
     condition = {"type": "Accepted", "status": "False", "reason": "Mine", "message": "", "lastTransitionTime": NOW}
     return {
         "ancestorRef": {"group": "", "kind": "Service", "name": name},
@@ -63,12 +63,12 @@ def test_the_first_entry() -> None:
     ]
 
 
-def test_what_is_there_already_is_not_written() -> None:
+def test_an_unchanged_status_is_not_written() -> None:
     first = ancestors(assessment(entry()))
     assert merge_status(assessment(entry()), {"ancestors": first}, LATER).status is None
 
 
-def test_what_is_there_already_among_others_is_not_written_whatever_the_order() -> None:
+def test_an_unchanged_entry_among_others_is_not_written_in_any_order() -> None:
     ours = ancestors(assessment(entry()))
     for existing in ([foreign(), *ours], [*ours, foreign()], [foreign("a"), *ours, foreign("b")]):
         assert merge_status(assessment(entry()), {"ancestors": existing}, LATER).status is None
@@ -100,7 +100,7 @@ def test_entries_of_others_stay_and_stay_where_they_are() -> None:
     assert ancestors(assessment(entry()), foreign("a"))[0] == foreign("a")
 
 
-def test_conditions_of_others_in_an_entry_of_ours_stay() -> None:
+def test_conditions_of_other_controllers_in_an_own_entry_stay() -> None:
     (ours,) = ancestors(assessment(entry()))
     theirs = {"type": "example.com/Seen", "status": "True", "reason": "Seen", "message": "", "lastTransitionTime": NOW}
     ours["conditions"].append(theirs)
@@ -108,7 +108,7 @@ def test_conditions_of_others_in_an_entry_of_ours_stay() -> None:
     assert theirs in changed["conditions"]
 
 
-def test_conditions_of_ours_that_are_not_wanted_any_more_go() -> None:
+def test_unwanted_own_conditions_are_removed() -> None:
     both = StatusEntry(
         AncestorRef("", "Service", "web", "shop"),
         (StatusCondition.true("Accepted", "Accepted"), StatusCondition.true("Programmed", "Programmed")),
@@ -137,11 +137,11 @@ def test_entries_that_do_not_fit_are_folded_into_the_last() -> None:
     ours = merged[6:]
     assert [each["ancestorRef"]["name"] for each in ours] == [f"service-{number:02}" for number in range(10)]
     message = ours[-1]["conditions"][0]["message"]
-    assert message == "; 10 more targets are not listed, for lack of room, and are no worse"
+    assert message == "; 10 more targets are not listed for lack of space; they are not worse"
     assert merge_status(assessment(*entries), {"ancestors": merged}, LATER).status is None
 
 
-def test_entries_of_ours_for_what_is_no_target_any_more_go() -> None:
+def test_own_entries_of_former_targets_are_removed() -> None:
     ours = ancestors(assessment(entry("a"), entry("b")))
     assert ancestors(assessment(), *ours) == []
     assert merge_status(assessment(), None, NOW).status is None
@@ -175,7 +175,7 @@ NAMES = st.sampled_from([f"service-{number:02}" for number in range(20)])
     st.lists(NAMES, unique=True, max_size=20),
     st.lists(NAMES, unique=True, max_size=20),
 )
-def test_whatever_is_there_others_keep_theirs_and_nothing_is_written_twice(
+def test_other_entries_always_stay_and_nothing_is_written_twice(
     stored: list[tuple[str, str]], first: list[str], second: list[str]
 ) -> None:
     before = [foreign(name, controller) for name, controller in stored]

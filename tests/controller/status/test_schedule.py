@@ -1,4 +1,4 @@
-"""Keys are looked at once however often they are marked, and not too often. Time is what the test says it is."""
+"""Keys are checked once after any number of marks, and not too often. The tests set the time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_marks_are_coalesced_and_taken_in_their_order() -> None:
     assert keys.wait(1) is None
 
 
-def test_what_is_marked_is_taken_a_little_later() -> None:
+def test_a_marked_key_is_due_after_a_delay() -> None:
     keys = schedule(Pace(delay=2))
     keys.mark(["a"], 0)
     keys.mark(["a"], 1)
@@ -82,7 +82,7 @@ def test_failures_wait_longer_each_time_and_marks_do_not_hurry_them() -> None:
     assert keys.wait(now) == 1
 
 
-def test_what_the_server_asks_for_is_waited_for() -> None:
+def test_a_retry_waits_for_the_time_of_the_server() -> None:
     keys = schedule(Pace(delay=0, first_retry=1))
     keys.fail("a", 0, asked=30)
     assert keys.wait(0) == 30
@@ -100,7 +100,7 @@ def test_no_more_are_taken_than_may_be() -> None:
     assert keys.take(1) == "c"
 
 
-def test_what_is_forgotten_is_not_taken() -> None:
+def test_a_forgotten_key_is_not_taken() -> None:
     keys = schedule()
     keys.mark("ab", 0)
     keys.forget("a")

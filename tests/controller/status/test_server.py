@@ -1,4 +1,4 @@
-"""Status and events on a real API server, with kubectl as the user and other controllers beside ours."""
+"""Status and events on a real API server, with kubectl as the user, and other controllers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def pods(namespace: str, count: int = 2) -> list[Manifest]:
 
 
 def put(server: ApiServer, manifest: Manifest, namespace: str) -> None:
-    """Apply a policy as its owner would."""
+    """Apply a policy as its owner."""
     metadata = {"name": manifest["metadata"]["name"], "namespace": namespace}
     server.apply({**manifest, "metadata": metadata})
 
@@ -71,7 +71,7 @@ def conditions(obj: Any, at: int = 0) -> dict[str, tuple[str, str, int]]:
 
 
 def columns(server: ApiServer, plural: str, *arguments: str) -> dict[str, str]:
-    """What `kubectl get` shows of the only object, by column."""
+    """Return the output of `kubectl get` for the only object, by column."""
     title, line = server.kubectl("get", plural, *arguments).splitlines()
     starts = [at for at in range(len(title)) if title[at] != " " and (at == 0 or title[at - 1] == " ")]
     ends = [*starts[1:], None]
@@ -98,7 +98,7 @@ def test_status_through_create_change_and_delete(server: ApiServer, namespace: s
 
     async def test(ours: FollowingController) -> None:
         put(server, policy(to_pods(app="web")), namespace)
-        assert columns(server, PLURAL, "-n", namespace)["PROGRAMMED"] == ""  # nobody has looked at it
+        assert columns(server, PLURAL, "-n", namespace)["PROGRAMMED"] == ""  # no controller has checked it
         ours.report = report_of(waiting=proxies, policies=names)
         await ours.settle(namespace)
         assert conditions(get(server, namespace)) == {
@@ -165,18 +165,18 @@ def test_our_own_write_is_no_reason_to_look_again(server: ApiServer, namespace: 
         looked = sum(ours.writer.counts.values())
         await ours.settle(namespace)
         assert sum(ours.writer.counts.values()) == looked
-        write_entries(server, namespace)  # somebody takes our entry out
+        write_entries(server, namespace)  # another program removes the entry of Eastgate
         await ours.settle(namespace)
         assert len(get(server, namespace)["status"]["ancestors"]) == 1
 
     run(server, test, *pods(namespace))
 
 
-def test_nobody_loses_an_entry_when_two_controllers_write_at_once(server: ApiServer, namespace: str) -> None:
+def test_no_entry_is_lost_when_two_controllers_write_at_once(server: ApiServer, namespace: str) -> None:
     rounds = 40
 
     async def theirs(ours: FollowingController) -> None:
-        """Another controller, which reads, changes and replaces, and looks each time whether its entry was kept."""
+        """Act as another controller: read, change and replace, and check each time that its entry was kept."""
         resource = ours.discovery.find("gateway.networking.x-k8s.io", "AuthorizationPolicy")
         assert resource is not None
         written = None
@@ -220,7 +220,7 @@ def test_nobody_loses_an_entry_when_two_controllers_write_at_once(server: ApiSer
     run(server, test, *pods(namespace))
 
 
-def test_an_entry_that_somebody_overwrote_comes_back_beside_theirs(server: ApiServer, namespace: str) -> None:
+def test_an_overwritten_entry_is_restored_beside_the_others(server: ApiServer, namespace: str) -> None:
     async def test(ours: FollowingController) -> None:
         put(server, policy(to_pods(app="web")), namespace)
         await ours.settle(namespace)
@@ -284,7 +284,7 @@ def test_a_forged_status_of_a_generation_that_does_not_exist_is_written_over(ser
 
 
 def bare(entry: Manifest) -> Manifest:
-    """An entry without the times of its conditions."""
+    """Return an entry without the times of its conditions."""
     kept = [{key: value for key, value in each.items() if key != "lastTransitionTime"} for each in entry["conditions"]]
     return entry | {"conditions": kept}
 
@@ -314,14 +314,12 @@ def test_forged_conditions_of_a_cluster_policy_are_written_over_and_removed(serv
     run(server, test, *pods(namespace))
 
 
-def test_a_policy_that_changes_meanwhile_is_not_given_the_status_of_what_it_was(
-    server: ApiServer, namespace: str
-) -> None:
+def test_a_changed_policy_does_not_get_the_status_of_its_old_generation(server: ApiServer, namespace: str) -> None:
     async def test(ours: FollowingController) -> None:
         put(server, policy(to_pods(app="web")), namespace)
         await ours.read(namespace)
         put(server, policy(to_pods(app="api")), namespace)
-        await ours.writer._look_at(next(iter(ours.stored)))
+        await ours.writer._check(next(iter(ours.stored)))
         assert "status" not in get(server, namespace)
         assert (ours.writer.counts["conflicts"], ours.writer.counts["behind"]) == (1, 1)
         await ours.settle(namespace)
@@ -336,13 +334,13 @@ def test_an_object_of_the_same_name_gets_a_status_of_its_own(server: ApiServer, 
         await ours.read(namespace)
         server.kubectl("delete", PLURAL, "web", "-n", namespace)
         put(server, policy(to_pods(app="api")), namespace)
-        await ours.writer._look_at(next(iter(ours.stored)))
+        await ours.writer._check(next(iter(ours.stored)))
         assert "status" not in get(server, namespace)
 
     run(server, test, *pods(namespace))
 
 
-def test_a_policy_that_a_finalizer_holds_counts_and_says_so(server: ApiServer, namespace: str) -> None:
+def test_a_policy_that_waits_for_a_finalizer_counts_and_reports_it(server: ApiServer, namespace: str) -> None:
     async def test(ours: FollowingController) -> None:
         put(server, policy(to_pods(app="web")), namespace)
         hold = json.dumps({"metadata": {"finalizers": ["example.com/hold"]}})
@@ -396,7 +394,7 @@ def test_kubectl_waits_for_conditions_of_a_cluster_policy(server: ApiServer, nam
         assert [condition["type"] for condition in stored["conditions"]] == ["Theirs", "Accepted", "Programmed"]
         changed = {**CLUSTER_POLICY, "spec": {**CLUSTER_POLICY["spec"], "priority": 2}}
         server.apply(changed)
-        server.kubectl(*wait, fails=True)  # nobody has looked at this generation yet
+        server.kubectl(*wait, fails=True)  # this generation is not checked yet
         written = ours.writer.counts["written"]
         await ours.settle(namespace)
         await ours.settle(namespace)
@@ -423,7 +421,7 @@ def test_a_policy_with_errors_is_shown_as_such_and_has_an_event(server: ApiServe
         await ours.settle(namespace)
         assert len(events(server, namespace)) == 1
 
-        ours.writer._recorder = EventRecorder(ours.connection, "another")  # which has seen nothing yet
+        ours.writer._recorder = EventRecorder(ours.connection, "another")  # it has read nothing yet
         ours.writer.mark_all()
         await ours.settle(namespace)
         (event,) = events(server, namespace)
@@ -457,8 +455,8 @@ def test_events_are_limited_in_number(server: ApiServer, namespace: str) -> None
     run(server, test)
 
 
-def test_a_status_fits_what_the_api_server_takes(server: ApiServer, namespace: str) -> None:
-    """Every entry is as long as it can get, and the whole is not refused."""
+def test_a_status_fits_the_limits_of_the_api_server(server: ApiServer, namespace: str) -> None:
+    """The API server accepts a status with entries of maximum length."""
     long = "x" * 250
     many = [f"{namespace}/{long}{number}" for number in range(9)]
 

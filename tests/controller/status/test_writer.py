@@ -1,4 +1,4 @@
-"""The writer when the API server is not as it should be. Time is what the test says it is."""
+"""The writer with a faulty API server. The tests set the time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POLICY: dict[str, Any] = {
 
 
 class TroubledServer:
-    """Answers requests with the errors that it was given, and then as an API server that has one policy."""
+    """An API server that first returns the configured errors, and then serves one policy."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
@@ -62,7 +62,7 @@ def assessment(generation: int = 1, *notices: Notice) -> Assessment:
 
 
 class Clocked:
-    """A writer whose clock stands still until it is moved."""
+    """A writer with a clock that only the test moves."""
 
     def __init__(self, server: TroubledServer, said: Assessment | None = None, *, events: bool = False) -> None:
         self.now = 0.0
@@ -84,7 +84,7 @@ class Clocked:
         asyncio.run(self.writer.settle())
 
 
-def test_what_fails_is_tried_again_later_and_not_sooner() -> None:
+def test_a_failed_write_is_retried_later_and_not_sooner() -> None:
     server = TroubledServer(UnreachableError("gone"), ApiError(500, "InternalError", "no", {"retryAfterSeconds": 9}))
     clocked = Clocked(server)
     clocked.writer.observe(POLICY)
@@ -104,7 +104,7 @@ def test_what_fails_is_tried_again_later_and_not_sooner() -> None:
     assert clocked.schedule.wait(10) is None
 
 
-def test_whoever_was_faster_is_read_and_merged_with() -> None:
+def test_after_a_conflict_the_object_is_read_and_merged_again() -> None:
     server = TroubledServer(ApiError(409, "Conflict", "modified"))
     server.version = 5
     clocked = Clocked(server)
@@ -113,7 +113,7 @@ def test_whoever_was_faster_is_read_and_merged_with() -> None:
     assert server.requests == ["apply 1", "get", "apply 5"]
 
 
-def test_whoever_is_faster_each_time_is_left_to_finish() -> None:
+def test_repeated_conflicts_delay_the_write() -> None:
     server = TroubledServer()
     server.refuses = ApiError(409, "Conflict", "modified")
     clocked = Clocked(server)
@@ -123,7 +123,7 @@ def test_whoever_is_faster_each_time_is_left_to_finish() -> None:
     assert clocked.schedule.wait(0) == 1
 
 
-def test_one_policy_that_nobody_can_assess_keeps_no_other_from_its_status() -> None:
+def test_a_policy_whose_assessment_fails_does_not_stop_others() -> None:
     server = TroubledServer()
     clocked = Clocked(server)
 
@@ -149,7 +149,7 @@ def test_a_policy_that_is_gone_is_no_failure() -> None:
     assert clocked.schedule.wait(0) is None
 
 
-def test_a_generation_that_nobody_has_assessed_yet_waits() -> None:
+def test_an_unassessed_generation_waits() -> None:
     server = TroubledServer()
     clocked = Clocked(server, assessment(0))
     clocked.writer.observe(POLICY)
@@ -171,7 +171,7 @@ def test_an_event_that_cannot_be_written_stops_no_status(error: Exception) -> No
     assert clocked.writer.counts == {"written": 1}
 
 
-def test_what_we_wrote_is_no_reason_to_look_again_and_what_others_write_is() -> None:
+def test_only_writes_of_other_controllers_cause_a_new_check() -> None:
     server = TroubledServer()
     clocked = Clocked(server)
     clocked.writer.observe(POLICY)
@@ -183,13 +183,13 @@ def test_what_we_wrote_is_no_reason_to_look_again_and_what_others_write_is() -> 
     assert len(clocked.schedule) == 1
 
 
-def test_only_kinds_with_a_status_of_ours_are_kept() -> None:
+def test_only_kinds_whose_status_eastgate_writes_are_kept() -> None:
     clocked = Clocked(TroubledServer())
     clocked.writer.observe({**POLICY, "apiVersion": "security.istio.io/v1"})
     assert len(clocked.schedule) == 0
 
 
-def test_a_writer_that_runs_writes_what_is_marked_until_it_is_cancelled() -> None:
+def test_a_running_writer_writes_marked_policies_until_it_is_cancelled() -> None:
     server = TroubledServer()
     clocked = Clocked(server)
 

@@ -1,4 +1,4 @@
-"""Lines of Istio's proxies, in the formats that Istio and ztunnel write by default."""
+"""Lines of Istio's proxies, in the default formats of Istio and ztunnel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def envoy(
     sni: str = "outbound_.9080_._.ratings.default.svc.cluster.local",
     forwarded: str = "-",
 ) -> str:
-    """A line about an HTTP request; about a connection, where there is no method."""
+    """Return a line about an HTTP request or, without a method, about a connection."""
     if method == "-":
         head = f'"- - -" {status} {flags} - {details}'
         return f'[2026-11-16T09:12:33.123Z] {head} "-" 0 0 0 - "-" "-" "-" "-" "-" {cluster} - {local} {remote} {sni} -'
@@ -34,7 +34,7 @@ def envoy(
 
 
 def as_json(details: str = NONE, **changes: object) -> str:
-    """The same request in the JSON format."""
+    """Return the line of the same request in the JSON format."""
     fields = {
         "start_time": "2026-11-16T09:12:33.123Z",
         "method": "GET",
@@ -57,7 +57,7 @@ def as_json(details: str = NONE, **changes: object) -> str:
 
 
 def ztunnel(error: str | None, *, identity: bool = True, direction: str = "inbound") -> str:
-    """A line of ztunnel's access log."""
+    """Return a line of ztunnel's access log."""
     who = 'src.identity="spiffe://cluster.local/ns/default/sa/bookinfo-reviews" ' if identity else ""
     level, end = ("info", "") if error is None else ("error", f' error="{error}"')
     return (

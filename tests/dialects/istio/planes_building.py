@@ -1,4 +1,4 @@
-"""Policies and rules in a few words, for tests of what is made of them."""
+"""Short forms for policies and rules in tests of proxies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPAN = Span(SourceText("policy.yaml", "policy"), 1, 1, 1, 2)
 
 
 def peers(text: str) -> list[PeerAuthentication]:
-    """Read policies as `mesh STRICT; namespace UNSET; workload UNSET 80=DISABLE`, each perhaps with `@<time>`."""
+    """Return policies like `mesh STRICT; namespace UNSET; workload UNSET 80=DISABLE`, some with `@<time>`."""
     return [_peer(part.split(), index) for index, part in enumerate(text.split(";")) if part.strip()]
 
 
@@ -59,7 +59,7 @@ def rule(
     to: list[Mapping[str, list[str]]] | None = None,
     when: Mapping[str, list[str]] | None = None,
 ) -> IstioRule:
-    """Return a rule; `not...` fields and `!key` conditions hold the values that must not match."""
+    """Return a rule. `not...` fields and `!key` conditions have the values that must not match."""
     return IstioRule(
         origin=Origin(PolicyRef("AuthorizationPolicy", "app", "rules", GROUP), 0, SPAN),
         sources=tuple(map(_fields, sources)) or None,
@@ -83,7 +83,7 @@ def _values(values: list[str], not_values: list[str]) -> Values:
 
 
 def holds(predicate: Predicate, values: Mapping[Attribute, Known]) -> bool:
-    """Evaluate a predicate on a request of which all that it looks at is known."""
+    """Evaluate a predicate on a request in which every attribute that it reads is known."""
     from eastgate.ir.predicates import And, Is, Not, Or
 
     match predicate:

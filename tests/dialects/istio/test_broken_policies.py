@@ -1,4 +1,4 @@
-"""A policy of Istio with errors leaves everything undecided that it may be about."""
+"""A policy of Istio with errors leaves everything undecided that it may apply to."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def targets(
 
 
 @pytest.mark.parametrize("kind", ["AuthorizationPolicy", "RequestAuthentication", "PeerAuthentication"])
-def test_in_the_root_namespace_it_is_about_all_namespaces(kind: str) -> None:
+def test_in_the_root_namespace_it_applies_to_all_namespaces(kind: str) -> None:
     assert targets({}, kind=kind) == (PodsAcross(_ALL, _ALL), GatewaysMatching(None, _ALL))
     selected = {"selector": {"matchLabels": {"app": "web"}}}
     assert targets(selected, kind=kind) == (PodsAcross(_ALL, _WEB), GatewaysMatching(None, _WEB))

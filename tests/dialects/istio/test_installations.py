@@ -1,4 +1,4 @@
-"""The objects that install Istio tell the MeshConfig, and the gateways that they make."""
+"""The objects that install Istio contain the MeshConfig, and the gateways that they create."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def read(installations: str) -> Authority:
 
 
 @pytest.mark.parametrize("installation", KINDS.values(), ids=KINDS)
-def test_an_installation_tells_the_mesh_config(installation: str) -> None:
+def test_an_installation_contains_the_mesh_config(installation: str) -> None:
     reading = read(told(installation))
     mesh = mesh_settings(reading.settings, reading.world)
     assert mesh.path_normalization is PathNormalization.MERGE_SLASHES
@@ -96,14 +96,14 @@ def test_an_installation_tells_the_mesh_config(installation: str) -> None:
         OPERATOR.replace("install.istio.io", "example.com"),
     ],
 )
-def test_a_chart_of_something_else_tells_nothing(other: str) -> None:
+def test_another_chart_contains_no_mesh_config(other: str) -> None:
     reading = read(told(other))
     assert not reading.world.installations
     assert mesh_settings(reading.settings, reading.world).provider("opa") is None
 
 
 def test_the_gateways_of_an_operator_are_workloads() -> None:
-    """Those of its profile, and those that it lists. A Deployment in a manifest counts more."""
+    """An installation creates the gateways of its profile, and listed ones. A Deployment overrides these."""
     listed = """{profile: PROFILE, components: {ingressGateways: [
       {name: internal, namespace: edge, label: {istio: internal}}, {name: shut, enabled: false}]}}"""
     of_profile = told(OPERATOR.replace("{meshConfig: MESH}", listed))
@@ -130,7 +130,7 @@ spec:
 @pytest.mark.parametrize("profile", ["default", "demo", "openshift", "preview", "stable"])
 @pytest.mark.parametrize("metadata", ["", "metadata: {namespace: operators}", "metadata: {name: mesh}"])
 def test_the_gateways_are_in_the_namespace_of_the_control_plane(profile: str, metadata: str) -> None:
-    """An IstioOperator is a file of istioctl: it needs no name, and its own namespace does not matter."""
+    """An IstioOperator is a file for istioctl: it needs no name, and its own namespace is ignored."""
     operator = WITHOUT_METADATA.replace("kind: IstioOperator", f"kind: IstioOperator\n{metadata}")
     reading = read(operator.replace("{meshConfig: MESH}", f"{{profile: {profile}}}"))
     assert "istio-system/istio-ingressgateway" in reading.world.workloads
@@ -159,13 +159,13 @@ def test_gateways_come_and_go_with_their_operator() -> None:
     ids=["operator and chart", "two operators", "ConfigMap and operator"],
 )
 def test_sources_that_contradict_each_other_are_an_error(first: str, second: str) -> None:
-    if first is not CONFIG_MAP:  # which names no provider
+    if first is not CONFIG_MAP:  # the ConfigMap names no provider
         read(told(first) + told(second))
     with pytest.raises(ManifestError, match="is another than that of"):
         read(told(first, "NONE") + told(second, "BASE"))
 
 
-def test_what_only_one_of_two_installations_says_counts() -> None:
+def test_a_field_of_only_one_of_two_installations_counts() -> None:
     domain = OPERATOR.replace("name: mesh", "name: other").replace("MESH", "{trustDomainAliases: [old]}")
     reading = read(told(OPERATOR) + domain)
     mesh = mesh_settings(reading.settings, reading.world)

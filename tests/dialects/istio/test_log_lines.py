@@ -1,4 +1,4 @@
-"""Lines of Istio's proxies: what is read in them, and what cannot be."""
+"""Lines of Istio's proxies: the decisions in them, and lines that cannot be read."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def read(line: str) -> LoggedDecision:
             "istio-ext-authz-opa-ns[foo]-policy[ask]-rule[1]-deny-due-to-bad-CUSTOM-action",
             "AuthorizationPolicy/foo/ask",
             1,
-            "AuthorizationPolicy/foo/ask rule 1: its provider `opa` cannot be asked",
+            "AuthorizationPolicy/foo/ask rule 1: its provider `opa` is not valid",
         ),
         (
             "istio-ext-authz-ns[foo]-policy[ask]-rule[0]-deny-due-to-bad-CUSTOM-action",
             "AuthorizationPolicy/foo/ask",
             0,
-            "AuthorizationPolicy/foo/ask rule 0: its provider cannot be asked",
+            "AuthorizationPolicy/foo/ask rule 0: its provider is not valid",
         ),
     ],
 )
@@ -62,11 +62,11 @@ def test_the_details_name_a_rule(form: object, name: str, policy: str, rule: int
             "the token was refused: Jwt header is an invalid JSON",
         ),
         ("ext_authz_denied", "the external authorizer of a CUSTOM policy denied it"),
-        ("ext_authz_error", "the external authorizer of a CUSTOM policy could not be asked"),
+        ("ext_authz_error", "the external authorizer of a CUSTOM policy could not be reached"),
         ("filter_chain_not_found", "plaintext where mTLS is required, or TLS that is not the mesh's"),
     ],
 )
-def test_a_denial_without_a_name_is_told_in_words(details: str, words: str) -> None:
+def test_a_denial_without_a_policy_has_a_text(details: str, words: str) -> None:
     cause = read(envoy(details)).cause
     assert (cause.words, cause.policy, cause.allowed) == (words, None, False)
 
@@ -75,12 +75,12 @@ def test_a_denial_without_a_name_is_told_in_words(details: str, words: str) -> N
     ("details", "flags"),
     [("via_upstream", "-"), ("upstream_reset_before_response_started{x}", "UF"), ("route_not_found", "NR")],
 )
-def test_what_reached_the_router_was_allowed(details: str, flags: str) -> None:
+def test_a_request_that_reached_the_router_was_allowed(details: str, flags: str) -> None:
     assert read(envoy(details, flags=flags, status=503)).cause.allowed
 
 
 @pytest.mark.parametrize("form", [envoy, as_json])
-def test_a_line_says_who_called_what(form: object) -> None:
+def test_a_line_names_caller_and_destination(form: object) -> None:
     assert callable(form)
     decision = read(form())
     assert (decision.method, decision.path, decision.host) == ("GET", "/ratings/0", "ratings:9080")
@@ -106,7 +106,7 @@ def test_a_connection_has_no_request() -> None:
         ("outbound|9080||ratings.default.svc.cluster.local", "shop.example", {AT_SIDECAR, AT_GATEWAY}, True),
     ],
 )
-def test_the_cluster_says_which_proxy_it_is(cluster: str, sni: str, placements: set[object], plaintext: bool) -> None:
+def test_the_cluster_names_the_kind_of_proxy(cluster: str, sni: str, placements: set[object], plaintext: bool) -> None:
     decision = read(envoy(cluster=cluster, sni=sni))
     assert decision.placements == placements
     assert decision.plaintext is plaintext
@@ -191,12 +191,12 @@ def test_the_name_alone_is_enough(text: str) -> None:
         ("connection closed due to policy change", None, "a policy that came later closed the connection"),
     ],
 )
-def test_ztunnel_says_which_policy(error: str, policy: str | None, words: str) -> None:
+def test_ztunnel_names_the_policy(error: str, policy: str | None, words: str) -> None:
     cause = read(ztunnel(error)).cause
     assert (str(cause.policy) if cause.policy else None, cause.words) == (policy, words)
 
 
-def test_ztunnel_says_who_called_what() -> None:
+def test_ztunnel_names_caller_and_destination() -> None:
     decision = read(ztunnel(None))
     assert decision.cause.allowed
     assert decision.placements == {AT_ZTUNNEL}
@@ -215,11 +215,11 @@ def test_ztunnel_may_log_json() -> None:
     assert (str(decision.cause.policy), decision.called.port) == ("AuthorizationPolicy/foo/deny", 9080)
 
 
-# What tells of no decision
+# Lines without a decision
 
 
 def test_the_lines_of_a_real_envoy_are_read() -> None:
-    """Envoy 1.40 wrote them, with Istio's formats, for requests of curl: DELETE, PUT, GET, POST and two bad tokens."""
+    """Envoy 1.40 wrote these lines, with Istio's formats, for curl: DELETE, PUT, GET, POST and two bad tokens."""
     told = []
     for line in (Path(__file__).parent / "envoy.log").read_text().splitlines():
         try:
@@ -228,13 +228,13 @@ def test_the_lines_of_a_real_envoy_are_read() -> None:
             told.append(error.diagnostic.code.id)
         else:
             told.append(f"{decision.method} {'allow' if decision.cause.allowed else 'deny'}: {decision.cause.words}")
-    connection = "EG2152"  # a line of the listener, about a connection whose requests have lines of their own
+    connection = "EG2152"  # a line of the listener: the requests of the connection have their own lines
     none = "no rule of an ALLOW policy matches"
     plaintext = "None deny: plaintext where mTLS is required, or TLS that is not the mesh's"
     requests = [
         f"DELETE deny: {none}",
         "PUT deny: AuthorizationPolicy/foo/deny-put rule 1",
-        "GET allow: policies let it pass",
+        "GET allow: policies allowed it",
         f"POST deny: {none}",
         "GET deny: the token was refused: "
         "Jwt is not in the form of Header.Payload.Signature with two dots and 3 sections",
@@ -251,24 +251,24 @@ def test_the_lines_of_a_real_envoy_are_read() -> None:
         (
             envoy("via_upstream", status=403, cluster="outbound|9080||ratings.default.svc.cluster.local"),
             "EG2151",
-            "a proxy that sends",
+            "from the caller's proxy",
         ),
-        (ztunnel("http status: 401 Unauthorized", direction="outbound"), "EG2151", "the ztunnel of the caller"),
-        (envoy("http1.codec_error", status=400), "EG2152", "`http1.codec_error`, which is no decision"),
+        (ztunnel("http status: 401 Unauthorized", direction="outbound"), "EG2151", "from the caller's ztunnel"),
+        (envoy("http1.codec_error", status=400), "EG2152", "`http1.codec_error`, which is not a decision"),
         (ztunnel("connection failed: refused"), "EG2152", "`connection failed: refused`"),
-        ("RBAC: access denied", "EG2152", "what Envoy answers to everybody"),
+        ("RBAC: access denied", "EG2152", "Envoy's answer to every request"),
         (
             '[2019-02-15T09:06:04.079Z] "GET /details/0 HTTP/1.1" 403 - 0 178 5 3 "-" "a" "b" "c" "d" e - f g -',
             "EG2152",
-            "has no details of answers",
+            "has no response details",
         ),
-        (envoy()[:90], "EG2153", "ends early"),
-        (ztunnel(None)[:80], "EG2153", "ends early"),
-        (NONE, "EG2153", "the text says only this"),
-        ("jwt_authn_access_denied{Jwt_is_expired}", "EG2153", "the text says only this"),
+        (envoy()[:90], "EG2153", "not complete"),
+        (ztunnel(None)[:80], "EG2153", "not complete"),
+        (NONE, "EG2153", "the text contains only this"),
+        ("jwt_authn_access_denied{Jwt_is_expired}", "EG2153", "the text contains only this"),
     ],
 )
-def test_a_line_without_a_decision_says_so(line: str, code: str, message: str) -> None:
+def test_a_line_without_a_decision_is_an_error(line: str, code: str, message: str) -> None:
     with pytest.raises(LogLineError) as caught:
         read_log_line(line)
     diagnostic = caught.value.diagnostic
@@ -279,5 +279,5 @@ def test_a_line_without_a_decision_says_so(line: str, code: str, message: str) -
 @pytest.mark.parametrize(
     "line", ["", "{", "hello", '{"a": 1}', '{"scope": "access"', "[2026] x", '{"eastgate": "request"}']
 )
-def test_other_lines_are_of_nobody(line: str) -> None:
+def test_other_lines_are_ignored(line: str) -> None:
     assert read_log_line(line) is None

@@ -1,4 +1,4 @@
-"""Which ConfigMap has the MeshConfig in force."""
+"""The choice of the ConfigMap with the MeshConfig in force."""
 
 from __future__ import annotations
 

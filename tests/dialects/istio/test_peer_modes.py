@@ -1,4 +1,4 @@
-"""The mTLS modes of ports, by upstream's own cases (TestComposePeerAuthentication, testdata/peer-authn-*)."""
+"""The mTLS modes of ports, in upstream's own cases (TestComposePeerAuthentication, testdata/peer-authn-*)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIDECAR = [
     ("mesh STRICT; namespace UNSET; workload UNSET", "STRICT", {}),
     ("workload STRICT 80=DISABLE 81=UNSET 82=PERMISSIVE", "STRICT", {80: "DISABLE", 81: "STRICT", 82: "PERMISSIVE"}),
     ("mesh STRICT; workload UNSET 80=DISABLE 81=UNSET", "STRICT", {80: "DISABLE", 81: "STRICT"}),
-    ("mesh STRICT @2; mesh PERMISSIVE", "PERMISSIVE", {}),  # what is not dated is the oldest
+    ("mesh STRICT @2; mesh PERMISSIVE", "PERMISSIVE", {}),  # a policy without a time is the oldest
 ]
 
 
@@ -42,7 +42,7 @@ def test_a_mode_names_the_policy_that_sets_it() -> None:
 
 
 CLOSED = {80, 81, 99}
-ZTUNNEL: list[tuple[str, set[int]]] = [  # the ports that refuse plaintext, out of 80, 81 and 99
+ZTUNNEL: list[tuple[str, set[int]]] = [  # the ports of 80, 81 and 99 that refuse plaintext
     ("", set()),
     ("mesh STRICT", CLOSED),
     ("mesh STRICT; namespace PERMISSIVE", set()),
@@ -63,11 +63,11 @@ ZTUNNEL: list[tuple[str, set[int]]] = [  # the ports that refuse plaintext, out 
     ("workload PERMISSIVE 80=STRICT 81=PERMISSIVE", {80}),
     ("workload DISABLE 80=STRICT", {80}),
     ("namespace STRICT; workload PERMISSIVE 80=STRICT", {80}),
-    # Quirks: DISABLE alone makes no exception, and some translations come to nothing.
+    # Peculiarities: DISABLE alone is not an exception, and some translations have no effect.
     ("mesh STRICT; workload UNSET 80=DISABLE", CLOSED),
     ("mesh STRICT; namespace UNSET; workload UNSET 80=PERMISSIVE", set()),
     ("mesh STRICT; workload PERMISSIVE 80=STRICT", set()),
-    # Of those of one age any may count, so that what one of them denies is denied.
+    # Of policies with one age, any may count. So a connection is denied if one of them denies it.
     ("mesh PERMISSIVE @1; mesh STRICT @1", CLOSED),
     ("mesh STRICT @1; mesh PERMISSIVE @1", CLOSED),
     ("mesh PERMISSIVE @1; mesh STRICT @2", set()),
@@ -82,7 +82,7 @@ ZTUNNEL: list[tuple[str, set[int]]] = [  # the ports that refuse plaintext, out 
 
 TIES = [
     ("mesh PERMISSIVE @1; mesh STRICT @1", ["mesh-0 mesh-1"]),
-    ("mesh STRICT @1; mesh STRICT @1", []),  # they say the same
+    ("mesh STRICT @1; mesh STRICT @1", []),  # both have the same modes
     ("mesh PERMISSIVE @1; mesh STRICT @2", []),
     (
         "mesh PERMISSIVE; mesh STRICT; workload STRICT 80=STRICT; workload STRICT",
@@ -98,7 +98,7 @@ def test_policies_of_one_age_that_differ_are_tied(policies: str, expected: list[
 
 
 @pytest.mark.parametrize(("policies", "closed"), ZTUNNEL, ids=[case[0] or "none" for case in ZTUNNEL])
-def test_ztunnel_is_told_to_deny_plaintext(policies: str, closed: set[int]) -> None:
+def test_ztunnel_gets_policies_that_deny_plaintext(policies: str, closed: set[int]) -> None:
     denials = ztunnel_denials(peers(policies), ROOT)
     ports = {port for port in CLOSED if any(holds(denial.when, {IDENTITY: None, PORT: port}) for denial in denials)}
     assert ports == closed

@@ -1,4 +1,4 @@
-"""A change of what proxies depend on is felt by the workloads that it is about."""
+"""A change of an input of proxies affects exactly the workloads that depend on it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_pod_of_a_waypoint_that_is_gone_is_felt() -> None:
 def test_pods_of_a_gateway_of_istio_are_felt_as_they_come_and_go() -> None:
     changing = authority(CLUSTER + NAMESPACE + BOUND + WAYPOINT + MESH_GATEWAY)
     question = Question.of("sa:edge/g", "service:app/web", port=80)
-    assert changing.decide(question).allowed  # it comes through the waypoint
+    assert changing.decide(question).allowed  # the request comes through the waypoint
     changing.update(put=[object_of(GATEWAY_POD)])
     assert not changing.decide(question).allowed
     changing.update(remove=[object_of(GATEWAY_POD).id])
@@ -130,14 +130,14 @@ def test_a_change_is_felt(given: str, change: str, before: bool, after: bool) ->
     assert is_allowed(changing) is after
 
 
-def test_the_last_pod_with_a_label_is_felt_when_it_goes() -> None:
+def test_the_removal_of_the_last_pod_with_a_label_has_an_effect() -> None:
     changing = authority(CLUSTER + SERVICE + PLAIN_NAMESPACE + INJECTED_POD)
-    assert is_allowed(changing)  # labels say which pods have a proxy, and this one has none
+    assert is_allowed(changing)  # labels decide which pods have a proxy, and this pod has none
     changing.update(remove=[object_of(INJECTED_POD).id])
-    assert not is_allowed(changing)  # it may have one
+    assert not is_allowed(changing)  # the pod may have a proxy
 
 
-def test_a_namespace_elsewhere_changes_nothing_for_a_pod_whose_namespace_is_in_no_manifest() -> None:
+def test_another_namespace_changes_nothing_for_a_pod_with_an_undeclared_namespace() -> None:
     changing = authority(CLUSTER + SERVICE)
     assert not is_allowed(changing)
     for elsewhere in (ELSEWHERE, ELSEWHERE.replace("enabled", "disabled"), NAMESPACE.replace("app", "b")):

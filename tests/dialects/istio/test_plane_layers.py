@@ -1,4 +1,4 @@
-"""What each proxy does with policies, and what it says of it: decisions on whole manifests."""
+"""The effect of policies at each proxy, and its explanation: decisions on whole manifests."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def decide(
 
 
 def decide_by_ours(policies: str, source: str, to: str, path: str | None = None) -> Decision:
-    """Decide as the proxies of Eastgate do."""
+    """Decide with the proxies of Eastgate."""
     settings = Settings.from_mapping({"dataPlane": "eastgate"})
     method = None if path is None else "GET"
     return authority(OBJECTS + policies, settings).decide(Question.of(source, to, port=80, method=method, path=path))
@@ -152,7 +152,7 @@ def test_a_pod_without_a_proxy_has_no_identity(source: str, allowed: bool) -> No
 
 
 @pytest.mark.parametrize(("source", "allowed"), [("pod:nowhere/web", False), ("sa:nowhere/out", True)])
-def test_a_pod_of_which_it_is_unknown_may_have_no_identity(source: str, allowed: bool) -> None:
+def test_a_pod_with_an_unknown_proxy_may_have_no_identity(source: str, allowed: bool) -> None:
     only = "{rules: [{from: [{source: {namespaces: [nowhere]}}]}]}"
     decision = decide(policy("AuthorizationPolicy", "side", only), source, "pod:side/web")
     assert decision.allowed is allowed
@@ -161,7 +161,7 @@ def test_a_pod_of_which_it_is_unknown_may_have_no_identity(source: str, allowed:
     assert not decide(policy("AuthorizationPolicy", "side", denying), source, "pod:side/web").allowed
 
 
-def test_where_the_proxy_is_unknown_the_answer_says_what_would_not_be_in_force() -> None:
+def test_with_an_unknown_proxy_the_answer_names_policies_that_may_not_be_in_force() -> None:
     named = "{rules: [{from: [{source: {serviceAccounts: [a/x]}}]}]}"
     decision = decide(policy("AuthorizationPolicy", "nowhere", named), "sa:a/x", "pod:nowhere/web")
     assert decision.allowed
@@ -177,7 +177,7 @@ def test_where_the_proxy_is_unknown_the_answer_says_what_would_not_be_in_force()
     }
 
 
-def test_on_a_port_without_mtls_nobody_has_an_identity() -> None:
+def test_on_a_port_without_mtls_no_caller_has_an_identity() -> None:
     ports = "{selector: {matchLabels: {app: web}}, mtls: {mode: STRICT}, portLevelMtls: {80: {mode: DISABLE}}}"
     decision = decide(
         policy("PeerAuthentication", "side", ports) + policy("AuthorizationPolicy", "side", ONLY_A),
@@ -188,7 +188,7 @@ def test_on_a_port_without_mtls_nobody_has_an_identity() -> None:
     assert NoIdentity in [type(reading) for reading in readings(decision)]
 
 
-def test_our_proxies_enforce_what_no_proxy_of_istio_would() -> None:
+def test_proxies_of_eastgate_enforce_policies_that_no_proxy_of_istio_enforces() -> None:
     assert not decide_by_ours(policy("AuthorizationPolicy", "app", NO_ADMIN), "sa:a/x", "pod:app/web", "/admin").allowed
     assert decide_by_ours(policy("AuthorizationPolicy", "app", NO_ADMIN), "sa:a/x", "pod:app/web", "/").allowed
     assert not decide_by_ours(policy("AuthorizationPolicy", "outside", "{}"), "sa:a/x", "pod:outside/web").allowed
@@ -247,7 +247,7 @@ spec: {selector: {app: web}, ports: [{port: 80}]}
 
 
 @pytest.mark.parametrize(("issuer", "status"), [("edge", 200), ("web", 401)])
-def test_a_gateway_accepts_tokens_of_its_own(issuer: str, status: int) -> None:
+def test_a_gateway_accepts_its_own_tokens(issuer: str, status: int) -> None:
     at_gateway = (
         "{targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}], jwtRules: [{issuer: edge}]}"
     )

@@ -1,4 +1,4 @@
-"""Which proxy serves a pod, and which waypoint its traffic goes through."""
+"""The proxy that serves a pod, and the waypoint of its traffic."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def world(*objects: WorldObject, namespace: Mapping[str, str] | None = None, pod
 
 
 @pytest.mark.parametrize(("namespace", "labels", "plane"), PLANES, ids=[f"{ns} {pod}" for ns, pod, _ in PLANES])
-def test_labels_say_which_proxy_a_pod_has(
+def test_labels_decide_which_proxy_a_pod_has(
     namespace: dict[str, str], labels: dict[str, str], plane: ServingPlane
 ) -> None:
     declared = world(namespace=namespace, pod=Pod("app", "web", labels))
@@ -137,7 +137,7 @@ def test_more_than_labels_counts(pod: Pod, plane: ServingPlane) -> None:
     ],
     ids=str,
 )
-def test_the_setting_may_say_it_for_all(data_plane: IstioDataPlane, plane: ServingPlane) -> None:
+def test_the_setting_may_decide_for_all_pods(data_plane: IstioDataPlane, plane: ServingPlane) -> None:
     declared = world(pod=Pod("app", "web", {MODE: "none", INJECT: "false"}))
     assert plane_of(declared.workloads["app/web"], declared, data_plane) is plane
 
@@ -161,7 +161,9 @@ REFUSALS: list[tuple[dict[str, str], Pod, str | None]] = [
 
 
 @pytest.mark.parametrize(("namespace", "pod", "refusal"), REFUSALS, ids=[str(case[2]) for case in REFUSALS])
-def test_what_refuses_a_proxy_is_named(namespace: dict[str, str], pod: Pod, refusal: str | None) -> None:
+def test_the_text_names_the_reason_for_a_refused_proxy(
+    namespace: dict[str, str], pod: Pod, refusal: str | None
+) -> None:
     declared = world(Namespace("b", {INJECTION: "enabled"}), namespace=namespace, pod=pod)
     workload = declared.workloads["app/web"]
     assert plane_of(workload, declared, IstioDataPlane.AUTO) is ServingPlane.NONE
@@ -342,6 +344,6 @@ def test_a_waypoint_sees_the_port_and_the_address_of_the_service() -> None:
     assert seen_by(binding, at_port) == Is(PORT, OneOf(frozenset({8080})))
     assert seen_by(binding, Is(PORT, OneOf(frozenset({81, 82})))) == Is(PORT, OneOf(frozenset({9000})))
     assert seen_by(binding, Is(PORT, OneOf(frozenset({8080})))) == Is(PORT, OneOf(frozenset()))
-    assert mentions(seen_by(binding, Is(PORT, OneOf(frozenset({81}))))) > {PORT}  # which of two is unknown
+    assert mentions(seen_by(binding, Is(PORT, OneOf(frozenset({81}))))) > {PORT}  # it is unknown which of two it is
     assert DESTINATION_ADDRESS not in mentions(seen_by(binding, at_address))
     assert seen_by(Binding(None, waypoint()), at_port) == at_port

@@ -1,4 +1,4 @@
-"""AuthorizationPolicies as documents: what they are attached to, and that no document crashes the reader."""
+"""AuthorizationPolicies as documents: their targets, and documents that must not crash the reader."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def authority(*contents: Plain) -> Authority:
     return Authority(manifests, settings)
 
 
-def test_a_broken_policy_closes_what_it_selects_and_no_more() -> None:
+def test_a_broken_policy_closes_exactly_the_workloads_that_it_selects() -> None:
     spec: Plain = {"selector": {"matchLabels": {"app": "web"}}, "rules": [{"to": [{"operation": {"ports": ["x"]}}]}]}
     broken: Plain = {**CUSTOM, "spec": spec}  # type: ignore[dict-item]
     reading = read_text("a.json", json.dumps(broken), positioned=dialects.reads, namespace="default")
@@ -151,7 +151,7 @@ def test_gateways_are_selected_by_the_labels_of_their_pods() -> None:
     assert all(isinstance(gateway, Gateway) for gateway in world.gateways.values())
     chosen = [
         ({"istio": "ingress"}, {"g"}),
-        ({"team": "a"}, {"other"}),  # of the other no pod is declared: it has the labels of its Gateway
+        ({"team": "a"}, {"other"}),  # the other has no declared pod: it has the labels of its Gateway
         ({"gateway.networking.k8s.io/gateway-name": "other"}, {"other"}),
         ({}, {"g", "other"}),
         ({"istio": "egress"}, set()),

@@ -1,4 +1,4 @@
-"""The strings of rules, as istiod tells Envoy to match them; trust domains, MeshConfig, providers, forms of paths."""
+"""The strings of rules, as istiod configures Envoy to match them; trust domains, MeshConfig, providers, paths."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ IDENTITIES = [
     (match_identities(["cluster.local/ns/a/sa/x"]), X, True),
     (match_identities(["cluster.local/ns/a/sa/*"]), X, True),
     (match_identities(["*/ns/a/sa/x"]), X, True),
-    (match_identities(["*/ns/a/sa/x"]), "spiffe://ns/a/sa/x", False),  # a suffix must not reach into the scheme
+    (match_identities(["*/ns/a/sa/x"]), "spiffe://ns/a/sa/x", False),  # a suffix must not overlap the scheme
     (match_identities(["cluster.local/ns/*/sa/x"]), X, False),
     (match_identities(["*"]), X, True),
     (match_identities(["*"]), None, False),
@@ -65,7 +65,7 @@ IDENTITIES = [
     (match_trust_domains(["cluster"]), X, False),
     (match_trust_domains(["*.local"]), X, True),
     (match_trust_domains(["clu*"]), X, True),
-    (match_trust_domains(["*a"]), X, False),  # a pattern does not reach beyond the trust domain
+    (match_trust_domains(["*a"]), X, False),  # a pattern does not match beyond the trust domain
 ]
 
 
@@ -163,7 +163,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("entry", BAD, ids=[str(n) for n in range(len(BAD))])
-def test_a_provider_with_errors_is_none(entry: dict[str, object]) -> None:
+def test_a_provider_with_errors_is_left_out(entry: dict[str, object]) -> None:
     assert list(read_providers([entry])) == []
 
 
@@ -171,8 +171,8 @@ def test_providers_have_the_names_of_their_services() -> None:
     entries = [{"name": "a", "envoyExtAuthzGrpc": {**GRPC, "failOpen": True}}, {"name": "b", "envoyExtAuthzHttp": GRPC}]
     first, second = read_providers(entries)
     assert (first.authorizer, first.fail_open) == ("authz.auth:9000", True)
-    assert second.authorizer != first.authorizer  # one Service, asked in two ways
-    assert list(read_providers([*entries, entries[0]])) == [second]  # a name that is there twice is nobody's
+    assert second.authorizer != first.authorizer  # one Service with two kinds of requests
+    assert list(read_providers([*entries, entries[0]])) == [second]  # a duplicate name is not valid
 
 
 # Forms of HTTP

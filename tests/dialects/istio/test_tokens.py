@@ -1,4 +1,4 @@
-"""Tokens at a workload, as Envoy's jwt_authn treats them with the requirements that istiod writes."""
+"""Tokens at a workload, as Envoy's jwt_authn validates them with istiod's requirements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions of policies name the objects that the policies mean."""
+"""Descriptions of policies name the objects in the policies."""
 
 from __future__ import annotations
 

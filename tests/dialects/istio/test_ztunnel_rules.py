@@ -1,4 +1,4 @@
-"""Rules at ztunnel, by upstream's own cases (testdata/deny-groups, allow-groups, authorization_test.go)."""
+"""Rules at ztunnel, in upstream's own cases (testdata/deny-groups, allow-groups, authorization_test.go)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOTHING = [
 
 
 @pytest.mark.parametrize("written", NOTHING, ids=range(len(NOTHING)))
-def test_a_rule_of_which_a_clause_is_empty_denies_nothing(written: IstioRule) -> None:
+def test_a_rule_with_an_empty_clause_denies_nothing(written: IstioRule) -> None:
     assert lower_rule(written, "app", denies=True).when == NEVER
 
 
@@ -46,7 +46,7 @@ def test_a_rule_of_which_a_clause_is_empty_denies_nothing(written: IstioRule) ->
     ],
     ids=["principals", "methods", "one operation", "trust domains"],
 )
-def test_what_is_left_of_a_deny_rule_is_wider(written: IstioRule) -> None:
+def test_the_rest_of_a_deny_rule_is_wider(written: IstioRule) -> None:
     assert matches(written, A)
 
 

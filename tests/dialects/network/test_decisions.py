@@ -1,4 +1,4 @@
-"""What is decided beyond the conformance tables: readings, errors, audit, names, groups of others."""
+"""Decisions beyond the conformance tables: readings, errors, audit, names, groups of other projects."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_port_may_have_several_names() -> None:
     )
 
 
-def test_every_verbose_trace_tells_whether_the_network_applies_them(run: Run) -> None:
+def test_every_verbose_trace_says_whether_the_network_enforces_them(run: Run) -> None:
     enforced = run(PODS + POLICY, "explain", "-v", *TO_DB, "80")
     assert (enforced.exit_code, "networkPolicies: enforce" in enforced.output) == (1, True)
     ignored = run(PODS + POLICY, "explain", "-v", *TO_DB, "80", "--set", "networkPolicies=ignore")
@@ -88,7 +88,7 @@ def test_the_setting_has_two_values() -> None:
     assert [layer.otherwise.stages for layer in layers] == [()]
 
 
-def test_one_that_is_audited_isolates_nothing_and_is_observed(run: Run) -> None:
+def test_an_audited_policy_isolates_nothing_and_is_observed(run: Run) -> None:
     audited = POLICY.replace("name: db}", "name: db, annotations: {eastgate.dev/mode: audit}}", 1)
     explained = run(PODS + audited, "explain", "-v", "--from", "ip:1.2.3.4", "--to", "pod:shop/db", "--port", "5432")
     assert explained.exit_code == 0
@@ -130,7 +130,7 @@ spec: {selector: {app: db}, ports: [{port: 80, targetPort: 80}]}
     ],
     ids=["known", "no Service", "no pods", "no port"],
 )
-def test_a_trace_tells_that_nobody_knows_the_pods_behind_a_gateway(service: str, is_unseen: bool, run: Run) -> None:
+def test_a_trace_says_that_the_pods_of_a_gateway_are_unknown(service: str, is_unseen: bool, run: Run) -> None:
     words = ("--from", "ip:192.0.2.1", "--to", "gateway:shop/gw", "--port", "80", "--method", "GET", "--path", "/")
     explained = run(PODS + GATEWAY + service + POLICY, "explain", *words, "--host", "db.example.com")
     assert explained.exit_code == (0 if is_unseen else 1)
@@ -160,7 +160,7 @@ def test_a_trace_tells_that_nobody_knows_the_pods_behind_a_gateway(service: str,
     ],
     ids=["ports", "selector", "subject", "elsewhere", "old subject"],
 )
-def test_one_with_errors_closes_what_it_targets_and_no_more(manifest: str, closed: set[str], run: Run) -> None:
+def test_a_policy_with_errors_closes_exactly_its_targets(manifest: str, closed: set[str], run: Run) -> None:
     for pod in ("web", "db"):
         result = run(PODS + manifest, "check", "--from", "ip:1.2.3.4", "--to", f"pod:shop/{pod}", "--port", "80")
         assert (pod, result.exit_code) == (pod, 2 if pod in closed else 0)

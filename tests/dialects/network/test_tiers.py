@@ -1,4 +1,4 @@
-"""Policies whose order is not defined allow what every order allows, and nothing else."""
+"""Policies without a defined order allow exactly the requests that every order allows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.engine.network_strategies import rule_of
 
 
 def _allowed(steps: Sequence[Step], after: Predicate, request: Request) -> bool:
-    """Decide by a tier and what comes after it."""
+    """Return the decision of a tier and the stages after it."""
     stages = (FirstMatch("tier", tuple(steps)), AllowAny("after", (rule_of(after, 0),)))
     return reference.decide([Layer(Placement(None, "ingress"), Chain(stages))], request).allowed
 
@@ -36,7 +36,7 @@ def test_every_order_allows_or_it_is_denied(sequences: list[list[Step]], after: 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(strategies.step, max_size=3), max_size=3), strategies.known_request())
 def test_it_can_be_combined_again(sequences: list[list[Step]], request: Request) -> None:
-    """Groups of one priority are combined first, and what comes of them once more with those of another kind."""
+    """Groups of one priority are combined first, and the results are combined with those of another kind."""
     once = in_any_order(sequences)
     again = in_any_order([in_any_order(sequences[:1]), in_any_order(sequences[1:])])
     for after in (ALWAYS, Not(ALWAYS)):

@@ -1,4 +1,4 @@
-"""Networks, names of ports and domain names as API servers take them."""
+"""Networks, port names and domain names, as API servers accept them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from eastgate.dialects.network.values import domain_pattern_problem, network_of,
     [
         ("10.0.0.0/8", "10.0.0.0/8", "10.0.0.0/8"),
         ("10.1.2.3/8", "10.0.0.0/8", "10.0.0.0/8"),  # host bits
-        ("010.0.0.0/8", "10.0.0.0/8", None),  # zeros before a number, which is decimal all the same
+        ("010.0.0.0/8", "10.0.0.0/8", None),  # leading zeros: the number is still decimal
         ("10.0.0.0/08", "10.0.0.0/8", None),
         ("0.0.0.0/0", "0.0.0.0/0", "0.0.0.0/0"),
         ("000.0.0.0/0", "0.0.0.0/0", None),
         ("fd00::1/8", "fd00::/8", "fd00::/8"),
-        ("::ffff:10.0.0.0/104", "10.0.0.0/8", None),  # IPv4 in the form of IPv6
+        ("::ffff:10.0.0.0/104", "10.0.0.0/8", None),  # IPv4 written as IPv6
         ("10.0.0.1", None, None),
         ("10.0.0.0/33", None, None),
         ("10.0.0.0/255.0.0.0", None, None),
@@ -43,7 +43,7 @@ def test_names_of_ports(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "80", "1-2", "HTTP", "a--b", "-a", "a-", "a_b", "sixteen-letters-", "ä"])
-def test_what_is_no_name_of_a_port(name: str) -> None:
+def test_invalid_names_of_ports(name: str) -> None:
     assert port_name_problem(name) is not None
 
 
@@ -55,5 +55,5 @@ def test_domain_names(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", "*", "*.", "localhost", "*.com", "a.*.com", "-a.com", "a..com", "a.com..", ".com"]
 )
-def test_what_is_no_domain_name(name: str) -> None:
+def test_invalid_domain_names(name: str) -> None:
     assert domain_pattern_problem(name) is not None

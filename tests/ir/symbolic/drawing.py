@@ -1,6 +1,6 @@
-"""Predicates drawn over a world that is so small that every request of it can be tried.
+"""Generated predicates over a world that is so small that tests can try every request.
 
-The world is closed: whatever predicates of `ATOMS` can tell apart is told apart by some request of `EVERY`.
+The world is closed: if predicates of `ATOMS` can distinguish two requests, `EVERY` contains both kinds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def draw(random: Random, depth: int = 2) -> Predicate:
 
 
 def decide(tree: Tree[L], request: Request) -> L | None:
-    """Return the end that a request comes to; None where that depends on what is unknown."""
+    """Return the end that a request reaches, or None if that depends on unknown attributes."""
     while isinstance(tree, DecisionNode):
         for when, node in tree.tests:
             held = truth(when, request)

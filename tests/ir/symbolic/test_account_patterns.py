@@ -1,4 +1,4 @@
-"""Expressions for identities, settled for all accounts at once, as each of them is matched by itself."""
+"""Regular expressions for identities have the same result for all accounts at once as for each one alone."""
 
 from __future__ import annotations
 

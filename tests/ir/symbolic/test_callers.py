@@ -1,4 +1,4 @@
-"""What an atom says of a cell of callers."""
+"""Evaluation of atoms for caller cells."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ IN_SHOP = AccountsIn("cluster.local", "shop")
         (Suffix(f".shop{TAIL}"), ALWAYS),
         (Suffix(f".bank{TAIL}"), NEVER),
         (Suffix(".elsewhere.example"), NEVER),
-        (OneOf(frozenset({f"web.shop{TAIL}"})), NEVER),  # which has a cell of its own
+        (OneOf(frozenset({f"web.shop{TAIL}"})), NEVER),  # this caller has its own cell
         (Prefix("spiffe://"), NEVER),
-        (Prefix("web."), Is(MESH_NAME, Prefix("web."))),  # true of some: it must be asked
+        (Prefix("web."), Is(MESH_NAME, Prefix("web."))),  # true for some callers: it stays a condition
     ],
 )
 def test_a_name_is_settled_for_the_other_accounts_of_a_namespace(matcher: Matcher, settled: Predicate) -> None:
@@ -72,11 +72,11 @@ def _one_of(*names: str) -> OneOf:
             [IdentityCell(WEB), *OTHERS, NamesUnder(".example"), Name("db.example"), OtherNames()],
         ),
         ([_named(Suffix(f".shop{TAIL}"))], [IN_SHOP, *OTHERS, OtherNames()]),
-        ([_named(Suffix(TAIL))], [*OTHERS, NamesUnder(TAIL), OtherNames()]),  # of no namespace
+        ([_named(Suffix(TAIL))], [*OTHERS, NamesUnder(TAIL), OtherNames()]),  # the suffix has no namespace
         ([_named(Prefix("web."))], [*OTHERS, OtherNames()]),
     ],
 )
-def test_callers_who_have_a_name_and_no_identity_have_cells_where_names_count(
+def test_callers_with_a_name_and_no_identity_have_cells_if_rules_read_names(
     asked: list[Is], cells: list[CallerCell]
 ) -> None:
     assert CALLERS.cells(asked, with_names=True) == [*cells, AnonymousCell()]
@@ -98,7 +98,7 @@ def test_callers_who_have_a_name_and_no_identity_have_cells_where_names_count(
         (AnonymousCell(), None, None),
     ],
 )
-def test_one_caller_stands_for_a_cell(cell: CallerCell, identity: str | None, name: str | None) -> None:
+def test_one_caller_represents_a_cell(cell: CallerCell, identity: str | None, name: str | None) -> None:
     assert CALLERS.representative(cell) == (identity, name)
 
 
@@ -162,7 +162,7 @@ ASKED: list[Is | Computed] = [
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_cells_that_no_atom_tells_apart_are_one_class(seed: int) -> None:
+def test_cells_that_no_atom_distinguishes_are_one_class(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     for _ in range(10):
         asked = random.sample(ASKED, random.randint(0, 5))

@@ -1,4 +1,4 @@
-"""One value stands for each cell of an attribute."""
+"""One value represents each cell of an attribute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _one_of(*values: str | int) -> OneOf:
     return OneOf(frozenset(values))
 
 
-def test_the_value_that_nobody_names_comes_first() -> None:
+def test_the_value_that_no_policy_names_comes_first() -> None:
     assert representatives(HOST, []) == [OTHER, None]
     assert representatives(HOST, [_one_of("b", "a"), Present(), _one_of("a")]) == [OTHER, None, "a", "b"]
     assert representatives(PORT, [_one_of(2, 1), _one_of(4), Present()]) == [3, 1, 2, 4]
@@ -40,7 +40,7 @@ def test_every_combination_of_prefixes_and_suffixes_has_a_text() -> None:
     assert seen == {tuple(matcher.contains(text) for matcher in matchers) for text in letters}
 
 
-def test_accounts_of_a_namespace_are_told_from_what_is_deeper() -> None:
+def test_accounts_of_a_namespace_differ_from_deeper_paths() -> None:
     matchers: list[Matcher] = [AccountsOf("td", "a"), Prefix("spiffe://td/"), Suffix("x"), _one_of("_other0_")]
     texts = [text for text in representatives(IDENTITY, matchers) if isinstance(text, str)]
     seen = {tuple(matcher.contains(text) for matcher in matchers) for text in texts}
@@ -53,11 +53,11 @@ def test_accounts_of_a_namespace_are_told_from_what_is_deeper() -> None:
 
 
 @pytest.mark.parametrize(("attribute", "is_left_out"), [(PATH, True), (SENT_PATH, False), (HOST, False)])
-def test_a_path_that_is_refused_says_nothing(attribute: Attribute, is_left_out: bool) -> None:
+def test_a_refused_path_is_no_representative(attribute: Attribute, is_left_out: bool) -> None:
     assert ("/a%2fb" not in representatives(attribute, [_one_of("/a%2fb", "/a")])) is is_left_out
 
 
-def test_a_caller_whom_nobody_names_is_in_each_namespace_and_beneath() -> None:
+def test_an_unnamed_caller_is_in_each_namespace_and_beneath() -> None:
     named = _one_of("spiffe://td/ns/a/sa/_other0_", "spiffe://td/ns/a/sa/x")
     matchers: list[Matcher] = [AccountsOf("td", "a"), Prefix("spiffe://td/ns/a/sa/"), named]
     texts = [text for text in representatives(IDENTITY, matchers) if isinstance(text, str)]
@@ -72,7 +72,7 @@ def test_a_caller_whom_nobody_names_is_in_each_namespace_and_beneath() -> None:
 def test_each_stretch_between_edges_of_networks_has_an_address() -> None:
     v4, v6 = ("10.0.0.0/24", "10.0.0.128/25", "127.0.0.0/8", "255.0.0.0/8"), ("fd00::/64", "::1/128")
     matcher = InNetwork(tuple(map(ip_network, (*v4, *v6))))
-    any_address = "0.0.0.0"  # noqa: S104 - nobody listens
+    any_address = "0.0.0.0"  # noqa: S104 - no test listens on it
     addresses = [any_address, "10.0.0.0", "10.0.0.128", "10.0.1.0", "128.0.0.0", "255.0.0.0"]
     addresses += ["::", "::2", "fd00::", "fd00:0:0:1::"]
     assert representatives(ADDRESS, [matcher, Present()]) == addresses
@@ -82,7 +82,7 @@ def test_each_stretch_between_edges_of_networks_has_an_address() -> None:
 def test_of_an_attribute_with_too_many_cells_only_a_few_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = [*(Is(PATH, Prefix(f"/{n}")) for n in range(3)), Is(PATH, Suffix("x")), Is(HOST, _one_of("h"))]
     every = representatives(PATH, [atom.matcher for atom in asked[:4]])
-    monkeypatch.setattr(cells, "_MOST_CELLS", 8)
+    monkeypatch.setattr(cells, "_MAX_CELLS", 8)
     assert cells_of_attributes(asked, [HOST, PATH]) == ({HOST: [OTHER, None, "h"], PATH: every}, True)
-    monkeypatch.setattr(cells, "_MOST_CELLS", 7)
+    monkeypatch.setattr(cells, "_MAX_CELLS", 7)
     assert cells_of_attributes(asked, [PATH, HOST]) == ({HOST: [OTHER, None, "h"], PATH: [OTHER, None]}, False)

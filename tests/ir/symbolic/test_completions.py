@@ -1,4 +1,4 @@
-"""What a completion says: the values that are assumed, those that matter, and how tests come out."""
+"""Completions: the assumed values, the values that matter, and the results of tests."""
 
 from __future__ import annotations
 
@@ -62,27 +62,27 @@ def _denying(when: Predicate) -> Layer:
 
 
 @pytest.mark.parametrize(
-    ("when", "assumed", "telling"),
+    ("when", "assumed", "decisive"),
     [
         (GET, {METHOD: OTHER}, {METHOD: OTHER}),
         (And((GET, Or((AT_H, Not(AT_H))))), {HOST: OTHER, METHOD: OTHER}, {METHOD: OTHER}),
         (And((GET, AT_H)), {HOST: OTHER}, {HOST: OTHER}),  # with another host, the method would decide
     ],
 )
-def test_values_that_are_assumed_and_those_that_matter(
-    when: Predicate, assumed: dict[Attribute, Known], telling: dict[Attribute, Known]
+def test_assumed_values_and_values_that_matter(
+    when: Predicate, assumed: dict[Attribute, Known], decisive: dict[Attribute, Known]
 ) -> None:
     completion = complete(_allowing(when), Request({}))
     assert not completion.outcome.allowed
     assert dict(completion.assumed) == assumed
-    assert dict(completion.telling) == telling
+    assert dict(completion.decisive) == decisive
 
 
 def test_a_test_over_something_unknown_may_come_out_either_way() -> None:
     for layer, held in ((_allowing(NICE), False), (_denying(NICE), True)):
         completion = complete(layer, Request({}))
         assert completion == Completion(
-            completion.outcome, completion.assumed, ((NICE, held),), telling=completion.telling
+            completion.outcome, completion.assumed, ((NICE, held),), decisive=completion.decisive
         )
         assert not completion.outcome.allowed
         assert judge(layer, completion.of(Request({}))) == completion.outcome
@@ -90,7 +90,7 @@ def test_a_test_over_something_unknown_may_come_out_either_way() -> None:
     assert complete(_allowing(NICE), Request({METHOD: "GET"})).tests == ()
 
 
-def test_each_header_has_values_of_its_own() -> None:
+def test_each_header_has_its_own_values() -> None:
     completion = complete(_denying(And((_is(TEAM, "red"), _is(SECOND_TEAM, "blue")))), Request({}))
     assert dict(completion.assumed) == {TEAM: "red", SECOND_TEAM: "blue"}
     completion = complete(_denying(And((_is(TEAM, "red"), _is(TEAM, "blue")))), Request({}))
@@ -101,7 +101,7 @@ def test_each_header_has_values_of_its_own() -> None:
 
 def test_an_expression_may_hold_of_several_values_that_no_test_of_one_value_meets() -> None:
     joined, apart = _is(TEAM, "red,blue", joined=True), _is(TEAM, "red,blue")
-    assert not complete(_allowing(Or((Not(joined), apart))), Request({})).outcome.allowed  # two values, red and blue
+    assert not complete(_allowing(Or((Not(joined), apart))), Request({})).outcome.allowed  # red, blue
 
 
 def test_a_rule_on_callers_is_found_whether_or_not_their_cell_is_known() -> None:

@@ -1,4 +1,4 @@
-"""What facts settle of an atom, and what is still asked."""
+"""Residuals of atoms under facts."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ NAMED_X = "x.a.serviceaccount.identity.linkerd.td"
         (_of(IdentityCell(X)), GET, GET),
         (Facts({IDENTITY: X}), IN_A, ALWAYS),
         (Facts(), IN_A, IN_A),
-        (Facts(caller=IdentityCell(X)), IN_A, IN_A),  # nobody knows what callers there are
+        (Facts(caller=IdentityCell(X)), IN_A, IN_A),  # the callers are unknown
         (Facts(callers=CALLERS), IN_A, IN_A),
     ],
 )
@@ -83,7 +83,7 @@ def test_an_atom_is_settled_by_its_value_or_by_the_cell_of_the_caller(
         (Facts({METHOD: "GET"}), [METHOD], "GET", ALWAYS),
         (Facts({METHOD: "PUT", PORT: 1}), [METHOD], "GET", NEVER),
         (Facts({METHOD: "GET"}), [METHOD, PORT], "GET", None),
-        (Facts({METHOD: "GET"}, frozenset({METHOD})), [METHOD], "GET", None),  # it stands for many
+        (Facts({METHOD: "GET"}, frozenset({METHOD})), [METHOD], "GET", None),  # the value represents many
         (Facts({METHOD: "GET"}, frozenset({PORT})), [METHOD], "GET", ALWAYS),
         (_of(IdentityCell(X)), [IDENTITY], X, ALWAYS),
         (_of(IdentityCell(X)), [MESH_NAME], NAMED_X, ALWAYS),
@@ -91,20 +91,20 @@ def test_an_atom_is_settled_by_its_value_or_by_the_cell_of_the_caller(
         (_of(IdentityCell(X)), [METHOD], "GET", None),
         (_of(AnonymousCell()), [IDENTITY], None, ALWAYS),
         (_of(Name("web.example")), [MESH_NAME], "web.example", ALWAYS),
-        (_of(AccountsIn("td", "a")), [IDENTITY], X, None),  # some of them may be
+        (_of(AccountsIn("td", "a")), [IDENTITY], X, None),  # some callers may match
         (_of(AccountsIn("td", "a")).and_(Facts({METHOD: "GET"})), [METHOD], "GET", ALWAYS),
         (Facts(caller=IdentityCell(X)), [IDENTITY], X, None),
         (Facts(callers=CALLERS), [IDENTITY], X, None),
     ],
 )
-def test_a_test_of_ones_own_is_settled_where_all_that_it_looks_at_is_known(
+def test_a_computed_test_is_settled_if_all_its_attributes_are_known(
     facts: Facts, attributes: list[Attribute], held: object, settled: Predicate | None
 ) -> None:
     test = _test(*attributes, held=held)
     assert facts.settle(test) == (test if settled is None else settled)
 
 
-def test_what_both_say() -> None:
+def test_facts_of_both() -> None:
     both = Facts({METHOD: "GET"}, frozenset({METHOD})).and_(Facts({PORT: 1}, frozenset({PORT})))
     assert both == Facts({METHOD: "GET", PORT: 1}, frozenset({METHOD, PORT}))
     nobody, somebody = Facts(), Facts.of_caller(IdentityCell(X), CALLERS)
@@ -120,7 +120,7 @@ def test_a_residual_is_simplified() -> None:
     assert residual(And((GET, Not(GET))), facts) == NEVER
 
 
-# Networks, for callers from elsewhere
+# Networks, for other callers than the workload itself
 
 
 def _within(*texts: str, attribute: Attribute = ADDRESS) -> Is:
@@ -154,5 +154,5 @@ def test_the_workload_itself_is_no_caller(atom: Is, settled: Predicate) -> None:
     assert Facts().settle(atom) == settled
 
 
-def test_presence_of_an_address_is_asked() -> None:
+def test_presence_of_an_address_stays_a_condition() -> None:
     assert Facts().settle(Is(ADDRESS, Present())) == Is(ADDRESS, Present())

@@ -1,4 +1,4 @@
-"""Predicates filed by callers: whoever may meet one finds it, and few others."""
+"""The index of predicates by caller finds each predicate that a caller may meet, and few others."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_predicate_is_filed_by_the_callers_that_it_names(predicate: Predicate,
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whoever_may_meet_a_predicate_finds_it_in_order(seed: int) -> None:
+def test_each_caller_finds_the_predicates_that_it_may_meet_in_order(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     for _ in range(20):
         predicates = [_draw(random) for _ in range(6)]
@@ -66,7 +66,7 @@ def test_whoever_may_meet_a_predicate_finds_it_in_order(seed: int) -> None:
             assert set(met) <= set(found)
 
 
-def test_a_list_of_one_kind_is_found_as_it_is() -> None:
+def test_a_list_of_one_kind_is_returned_unchanged() -> None:
     filed = PredicatesByCaller([IS_X, GET, IN_A, IS_X], CALLERS)
     assert list(filed.concerning(IdentityCell(X))) == [0, 1, 2, 3]
     assert list(filed.concerning(IdentityCell(Y))) == [1, 2]

@@ -1,4 +1,4 @@
-"""Drawn layers decide on every request of a tiny world, known or not, as the reference evaluator says."""
+"""On generated layers, every request of a tiny world, known or not, has the verdict of the reference evaluator."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_known_request_is_judged_as_by_the_reference(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_unknown_is_completed_to_a_denial_where_there_is_one(seed: int) -> None:
+def test_unknown_attributes_are_completed_to_a_denial_if_one_exists(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     for _ in range(15):
         layer, answers = _layer(random, draw), random.choice(ANSWERS)
@@ -139,7 +139,7 @@ def test_what_is_unknown_is_completed_to_a_denial_where_there_is_one(seed: int) 
         assert completion.outcome in completions
         completed = Request({**dict.fromkeys(WORLD), **completion.of(request).values}, answers)
         assert judge(layer, completed) == completion.outcome
-        assert set(completion.telling) <= set(completion.assumed)
+        assert set(completion.decisive) <= set(completion.assumed)
         possible = list(possible_outcomes(layer, request, answered=True))
         assert set(completions) <= set(possible)
         proven = prove_allow(layer, request)
@@ -150,7 +150,7 @@ def test_what_is_unknown_is_completed_to_a_denial_where_there_is_one(seed: int) 
             assert len(possible) > 1
 
 
-# Paths that servers disagree about, and such as patterns may read otherwise
+# Paths that servers interpret differently, and paths with another result for regular expressions
 
 GET = Is(METHOD, OneOf(frozenset({"GET"})))
 IN_A = Is(PATH, Prefix("/a"))
@@ -163,7 +163,7 @@ def _pattern(text: str) -> Computed:
 SENSITIVE, PLAIN = _pattern("/.*@.*"), _pattern("/a/.*")
 ON_PATHS: list[Predicate] = [GET, Not(GET), IN_A, SENSITIVE, Not(SENSITIVE), PLAIN, ALWAYS]
 ON_PATHS += [And((GET, SENSITIVE)), Or((GET, IN_A)), Or((GET, SENSITIVE)), And((GET, IN_A))]
-EXPRESSION = Is(URL_PATH, OneOf(frozenset({"/a@b"})))  # what an expression is lowered to
+EXPRESSION = Is(URL_PATH, OneOf(frozenset({"/a@b"})))  # the lowered form of an expression
 ON_PATHS += [EXPRESSION, Not(EXPRESSION), And((GET, EXPRESSION)), Or((GET, EXPRESSION))]
 PATHS: list[Mapping[Attribute, Known]] = [
     {PATH: "/a", URL_PATH: "/a"},
@@ -177,7 +177,7 @@ PATHS: list[Mapping[Attribute, Known]] = [
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_may_be_read_otherwise_is_refused_as_by_the_reference(seed: int) -> None:
+def test_ambiguous_spellings_are_refused_as_by_the_reference(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     for _ in range(30):
         layer = _layer(random, lambda random: random.choice(ON_PATHS))
@@ -210,7 +210,7 @@ def _check_tree(layer: Layer, request: Request, expected: Outcome) -> None:
     assert (decided is refused) == (expected.refusal is Refusal.BAD_REQUEST)
 
 
-# A host that is none
+# Invalid hosts
 
 ON_80 = Is(PORT, OneOf(frozenset({80})))
 CLOSES, ANSWERS_HTTP = (
@@ -230,8 +230,8 @@ CLOSES, ANSWERS_HTTP = (
         (Layer(Placement(None, "l"), Chain((AllowAny("allow", ()),))), None, 400),
     ],
 )
-def test_a_host_that_is_none_is_refused_where_http_is_read(layer: Layer, port: int | None, status: int) -> None:
-    """Where the port is unknown, that may depend on it."""
+def test_an_invalid_host_is_refused_if_http_is_read(layer: Layer, port: int | None, status: int) -> None:
+    """An unknown port may decide this, too."""
     request = Request({BAD_HOST: "a b", **({} if port is None else {PORT: port})})
     if status:
         assert judge(layer, request).status == status

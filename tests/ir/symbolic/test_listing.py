@@ -1,4 +1,4 @@
-"""Trees and decision lists: whatever is made of a tree decides as the tree does."""
+"""Trees and decision lists: all forms of a tree decide like the tree."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ YES, NO = ENDS[1], ENDS[3]
     [
         ([], YES, [(ALWAYS, YES)]),
         ([(A, YES)], NO, [(A, YES), (ALWAYS, NO)]),
-        ([(A, YES), (And((A, ON_1)), NO)], NO, [(A, YES), (ALWAYS, NO)]),  # nobody comes to the second
+        ([(A, YES), (And((A, ON_1)), NO)], NO, [(A, YES), (ALWAYS, NO)]),  # no request reaches the second
         ([(A, YES), (A, NO)], OPEN, [(A, YES), (ALWAYS, OPEN)]),
-        ([(A, YES), (B, NO)], NO, [(A, YES), (ALWAYS, NO)]),  # the last says it anyway
+        ([(A, YES), (B, NO)], NO, [(A, YES), (ALWAYS, NO)]),  # the last has the same end
         ([(A, YES), (B, NO), (ON_1, NO)], NO, [(A, YES), (ALWAYS, NO)]),
         ([(A, NO), (B, NO)], NO, [(ALWAYS, NO)]),
-        ([(A, DecisionNode(((B, YES),), NO))], YES, [(A, NO), (ALWAYS, YES)]),  # a method is not another one
+        ([(A, DecisionNode(((B, YES),), NO))], YES, [(A, NO), (ALWAYS, YES)]),  # a request has one method
         ([(ON_1, DecisionNode(((A, YES),), NO))], YES, [(And((ON_1, A)), YES), (ON_1, NO), (ALWAYS, YES)]),
     ],
 )
@@ -114,7 +114,7 @@ def test_a_choice_has_no_tests_that_are_certain_and_is_flat() -> None:
     assert list(leaves(choice([(A, inner)], inner))) == [NO, OPEN, NO, OPEN]
 
 
-def test_what_depends_on_something_unknown_is_not_decided() -> None:
+def test_a_result_that_depends_on_unknown_attributes_is_undecided() -> None:
     tree = choice([(ON_1, YES), (A, NO)], OPEN)
     assert decide(tree, Request({PORT: 1})) == YES
     assert decide(tree, Request({PORT: 2})) is None
@@ -124,16 +124,16 @@ def test_what_depends_on_something_unknown_is_not_decided() -> None:
 def test_a_list_may_be_too_long_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     ports = [Is(PORT, OneOf(frozenset({port}))) for port in range(1, 5)]
     tree = choice([(port, Verdict(str(port), True)) for port in ports], NO)
-    monkeypatch.setattr(cells, "_MOST_ENTRIES", 4)
+    monkeypatch.setattr(cells, "_MAX_ENTRIES", 4)
     assert len(list_tree(tree)) == 5
-    monkeypatch.setattr(cells, "_MOST_ENTRIES", 3)
+    monkeypatch.setattr(cells, "_MAX_ENTRIES", 3)
     with pytest.raises(TooManyEntries):
         list_tree(tree)
 
 
 def test_entries_of_long_lists_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = choice([(A, YES), (And((A, ON_1)), NO), (And((A, B)), NO)], YES)
-    monkeypatch.setattr(cells, "MOST_COMPARED", 1)
+    monkeypatch.setattr(cells, "MAX_COMPARED_ENTRIES", 1)
     assert list_tree(tree) == [Entry(ALWAYS, YES)]
-    monkeypatch.setattr(cells, "MOST_COMPARED", 0)
+    monkeypatch.setattr(cells, "MAX_COMPARED_ENTRIES", 0)
     assert Entry(And((A, ON_1)), NO) in list_tree(tree)

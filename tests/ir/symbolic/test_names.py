@@ -1,4 +1,4 @@
-"""Linkerd's names of service accounts, taken apart."""
+"""The parts of Linkerd's names of service accounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said shorter means the same: tried on every value of a tiny world."""
+"""A simplified predicate has the same meaning for every value of a tiny world."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _everything(*attributes: Attribute) -> Iterator[Mapping[Attribute, Known]]:
 @pytest.mark.parametrize("attributes", [(METHOD, PORT), (METHOD,), (HEADER, PORT)], ids=str)
 @settings(max_examples=300)
 @given(st.data())
-def test_both_either_and_negation_mean_what_they_say(attributes: tuple[Attribute, ...], data: st.DataObject) -> None:
+def test_both_either_and_negation_keep_the_meaning(attributes: tuple[Attribute, ...], data: st.DataObject) -> None:
     parts = data.draw(_predicates(*attributes))
     all_of, any_of, none_of = both(parts), either(parts), negation(both(parts))
     for values in _everything(*attributes):
@@ -91,7 +91,7 @@ ON_1, ON_2 = (Is(PORT, OneOf(frozenset({port}))) for port in (1, 2))
         ([RED, BLUE], And((RED, BLUE))),
     ],
 )
-def test_all_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predicate) -> None:
+def test_conjunctions_become_shorter(parts: list[Predicate], shorter: Predicate) -> None:
     assert both(parts) == shorter
 
 
@@ -99,14 +99,14 @@ def test_all_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predica
     ("parts", "shorter"),
     [([], NEVER), ([A, B], AB), ([A, A], A), ([A, ALWAYS], ALWAYS), ([A, And((A, ON_1))], A)],
 )
-def test_any_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predicate) -> None:
+def test_disjunctions_become_shorter(parts: list[Predicate], shorter: Predicate) -> None:
     assert either(parts) == shorter
 
 
 STARTS, ENDS = Is(METHOD, Prefix("b")), Is(METHOD, Suffix("b"))
 AT_H = Is(HOST, OneOf(frozenset({"h"})))
 AT_SOME_HOST = Or((AT_H, Is(HOST, Prefix("x"))))
-EITHER = Or((B, And((STARTS, ENDS))))  # what is left of two choices: a neither begins with b nor ends with it
+EITHER = Or((B, And((STARTS, ENDS))))  # the rest of two choices: `a` neither begins nor ends with `b`
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,7 @@ EITHER = Or((B, And((STARTS, ENDS))))  # what is left of two choices: a neither 
     ],
     ids=itertools.count(),
 )
-def test_choices_and_other_parts_about_one_attribute_are_said_shorter(
-    parts: list[Predicate], shorter: Predicate
-) -> None:
+def test_choices_and_other_parts_about_one_attribute_become_shorter(parts: list[Predicate], shorter: Predicate) -> None:
     assert both(parts) == shorter
 
 

@@ -57,10 +57,10 @@ def test_each_authorizer_is_a_stage_of_its_own() -> None:
         assert (ordered.name, ordered.arms, ordered.otherwise) == ("ask", (asked, denied), Move.PASS)
         assert not ordered.ranked
         assert list(ordered.denying) == [denied]
-        assert list(ordered.accepting) == []  # it depends on the answer
+        assert list(ordered.accepting) == []  # acceptance depends on the answer
 
 
-def test_what_is_observed_is_no_stage_and_the_others_keep_their_order() -> None:
+def test_observed_rules_make_no_stage_and_the_others_keep_their_order() -> None:
     chain = Chain((Observe("audit", (P,), ("DENY",)), DENY, ALLOW, TIER))
     assert [stage.name for stage in order_chain(chain)] == ["deny", "allow", "tier"]
     assert [stage.name for stage in allow_lists(chain)] == ["allow", "tier"]

@@ -1,4 +1,4 @@
-"""Decision trees, decision lists, the engine and the reference evaluator say the same of every request."""
+"""Decision trees, decision lists, the engine and the reference evaluator have the same verdict for every request."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def cell_of(layer: Layer, identity: object) -> CallerCell:
 def test_the_tree_of_any_part_decides_as_the_engine_and_the_reference_do(
     layer: Layer, request: Request, part: set[Attribute], by_cell: bool
 ) -> None:
-    """A part of the request goes into the tree, the rest is asked of it."""
+    """A part of the request is in the tree, and the rest is evaluated with it."""
     assume(not request.refused_path)
-    assume(request.values[ADDRESS] not in (None, "::1"))  # conditions are about callers from elsewhere
+    assume(request.values[ADDRESS] not in (None, "::1"))  # conditions are about other callers than the workload itself
     facts = Facts({attribute: request.values[attribute] for attribute in part})
     if by_cell:
         cell = cell_of(layer, request.values[IDENTITY])
@@ -96,7 +96,7 @@ def test_the_tree_of_any_part_decides_as_the_engine_and_the_reference_do(
 
 @settings(max_examples=200, deadline=None)
 @given(strategies.layer, strategies.known_request(), known)
-def test_what_happens_is_among_what_is_possible(layer: Layer, request: Request, part: set[Attribute]) -> None:
+def test_each_outcome_is_among_the_possible_outcomes(layer: Layer, request: Request, part: set[Attribute]) -> None:
     assume(not request.refused_path)
     expected = reference.decide([layer], request)
     vague = Request({attribute: request.values[attribute] for attribute in part}, request.answers)
@@ -113,7 +113,7 @@ name_atom = st.sampled_from(SUFFIXES).map(lambda text: Is(MESH_NAME, Suffix(text
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(strategies.identity_atom | name_atom, max_size=5), st.sampled_from(NAMES))
-def test_an_atom_says_of_a_cell_what_it_says_of_each_of_its_callers(asked: list[Is], identity: str | None) -> None:
+def test_an_atom_has_one_result_for_a_cell_and_for_each_of_its_callers(asked: list[Is], identity: str | None) -> None:
     cells = CALLERS.cells(asked)
     name = CALLERS.names.mesh_name(identity) if identity is not None else None
     caller = Request({IDENTITY: identity, MESH_NAME: name})
@@ -132,7 +132,7 @@ def test_ten_thousand_rules_are_one_flat_list() -> None:
 
 
 def test_an_ordered_stage_that_accepts_by_default_leaves_the_rule_that_accepted_before() -> None:
-    """Without a rule of its own it has nothing to say."""
+    """A stage without rules keeps the rule that accepted earlier."""
     rule = Rule(ALWAYS, Origin(PolicyRef("P", "n", "p"), 0))
     stages = (AllowAny("allow", (rule,)), FirstMatch("tier", (), Effect.ACCEPT))
     layer = Layer(Placement(None, "l"), Chain(stages))

@@ -1,4 +1,4 @@
-"""Three-valued truth: of what is known, of what is assumed, and of what is neither."""
+"""Three-valued truth of predicates for known, assumed and unknown attributes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEAMS = ("red", "blue")
         (GET, {METHOD: None}, {}, False),
         (GET, {}, {}, None),
         (GET, {}, {GET: True}, True),
-        (GET, {METHOD: "GET"}, {GET: False}, True),  # what is known is not assumed otherwise
+        (GET, {METHOD: "GET"}, {GET: False}, True),  # a known value overrides an assumption
         (RED, {TEAM: TEAMS}, {RED: False}, True),
         (Is(METHOD, Prefix("G")), {METHOD: "GET"}, {}, True),
         (ON_1, {PORT: 1}, {}, True),
@@ -33,7 +33,7 @@ TEAMS = ("red", "blue")
         (JOINED, {TEAM: "red,blue"}, {}, True),
         (JOINED, {TEAM: "red"}, {}, False),
         (JOINED, {TEAM: None}, {}, False),
-        (JOINED, {TEAM: TEAMS}, {JOINED: False}, False),  # but an expression over several values may be
+        (JOINED, {TEAM: TEAMS}, {JOINED: False}, False),  # unless an expression reads several values
         (JOINED, {TEAM: "red,blue"}, {JOINED: False}, False),
         (JOINED, {TEAM: TEAMS}, {JOINED: None}, True),
         (JOINED, {}, {JOINED: True}, True),
@@ -53,7 +53,7 @@ TEAMS = ("red", "blue")
         (Or(()), {}, {}, False),
     ],
 )
-def test_what_is_unknown_decides_only_where_nothing_else_does(
+def test_unknown_attributes_decide_only_if_nothing_else_does(
     predicate: Predicate,
     values: dict[Attribute, Known],
     assumed: dict[Is | Computed, bool | None],

@@ -1,4 +1,4 @@
-"""A witness is found exactly where there is one, and is one; and what a request can come to is found likewise."""
+"""Each witness is correct, and found if one exists. The same holds for the ends that a request can reach."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_picked_value_is_one_that_matches(attribute: Attribute, matcher: Match
     ("attribute", "matcher"),
     [(PATH, OneOf(frozenset({"/a%2fb"}))), (PATH, OneOf(frozenset())), (ADDRESS, InNetwork(()))],
 )
-def test_no_value_is_picked_that_is_refused_whatever_policies_say(attribute: Attribute, matcher: Matcher) -> None:
+def test_no_value_is_picked_that_every_policy_refuses(attribute: Attribute, matcher: Matcher) -> None:
     assert pick_values(Is(attribute, matcher)) is None
 
 
@@ -114,7 +114,7 @@ def test_others_than_the_given_values_are_such_as_policies_mention_least() -> No
     assert complete_with_others({}, [METHOD], 8080).values == {METHOD: None}
 
 
-# What a request can come to
+# Ends that a request can reach
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -131,7 +131,7 @@ def test_the_ends_that_some_completion_comes_to_are_reachable(seed: int) -> None
         assert [end for end in reached if end not in never] == [end for _, end in entries if end in ends]
 
 
-def test_past_the_effort_everything_is_named_that_is_not_excluded_by_itself() -> None:
+def test_beyond_the_budget_each_entry_is_named_that_is_not_excluded_alone() -> None:
     asked: list[Predicate] = [IS_A, And((IS_A, IS_A)), IS_B, ALWAYS, IS_A]
     entries = [Entry(predicate, number) for number, predicate in enumerate(asked)]
     assert reachable(entries, Request({}), Effort()) == [0, 2, 3]
@@ -159,7 +159,7 @@ COVERED: list[list[Predicate]] = [
 
 
 @pytest.mark.parametrize("predicates", COVERED, ids=["prefix", "header"])
-def test_what_is_covered_is_not_reached_though_no_single_value_shows_it(
+def test_a_covered_entry_is_not_reached_though_no_single_value_shows_it(
     predicates: list[Predicate], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries = [Entry(predicate, number) for number, predicate in enumerate(predicates)]

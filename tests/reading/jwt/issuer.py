@@ -1,4 +1,4 @@
-"""An issuer that really answers, over HTTP on loopback, and says whatever a test makes it say."""
+"""An issuer that answers over HTTP on loopback with any content that a test sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ ABOUT = "/.well-known/openid-configuration"
 
 
 class Issuer(ThreadingHTTPServer):
-    """`answers` maps a path to a document, to raw bytes, to pieces to be sent slowly, or to a status with headers."""
+    """`answers` maps a path to a document, to raw bytes, to pieces that are sent slowly, or to a status
+    with headers.
+    """
 
     daemon_threads = True
 
@@ -32,12 +34,12 @@ class Issuer(ThreadingHTTPServer):
         return f"{self.scheme}://127.0.0.1:{self.server_port}"
 
     def publish(self, *jwks: object) -> None:
-        """Be an honest issuer of these keys."""
+        """Publish these keys, as an honest issuer does."""
         self.answers[ABOUT] = {"issuer": self.url, "jwks_uri": f"{self.url}/jwks"}
         self.answers["/jwks"] = {"keys": list(jwks)}
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up is what some tests are about."""
+        """Ignore a client that closes the connection, because some tests do it."""
 
 
 class _Handler(BaseHTTPRequestHandler):

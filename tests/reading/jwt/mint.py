@@ -1,4 +1,4 @@
-"""Makes tokens, good and bad, with keys that live as long as the test run."""
+"""Makes valid and invalid tokens, with keys that are kept for the test run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CURVE_FOR = {
 
 @cache
 def pair(name: str) -> RSAKey | ECKey | OKPKey | OctKey:
-    """A key pair of this name: the kind, and perhaps a number after a dash to tell it from others of the kind."""
+    """Return the key pair of this name: a kind, and perhaps a number after a dash."""
     match name.split("-")[0]:
         case "rsa":
             return RSAKey.generate_key(2048)
@@ -52,7 +52,7 @@ def pair(name: str) -> RSAKey | ECKey | OKPKey | OctKey:
 
 
 def jwk(name: str, **more: object) -> dict[str, object]:
-    """The public half as an issuer publishes it, under its name."""
+    """Return the public key under its name, as an issuer publishes it."""
     return {**pair(name).as_dict(private=False), "kid": name, **more}
 
 
@@ -69,24 +69,24 @@ def b64(data: bytes) -> str:
 
 
 def text(part: object) -> str:
-    """A part of a token; bytes are taken as they are, to write what no honest writer would."""
+    """Return a part of a token. Bytes are used unchanged, for invalid parts."""
     return b64(part if isinstance(part, bytes) else json.dumps(part, separators=(",", ":")).encode())
 
 
 def sealed(header: object, payload: object, signer: str, algorithm: str) -> str:
-    """A token with a true signature, whatever is in it."""
+    """Return a token with a valid signature over any content."""
     signed = f"{text(header)}.{text(payload)}"
     return f"{signed}.{b64(ALGORITHMS[algorithm].sign(signed.encode(), pair(signer)))}"
 
 
 def token(claims: object = CLAIMS, signer: str = "p256", algorithm: str = "ES256", **header: object) -> str:
-    """A token of `signer`, that names it unless told otherwise; a header of None is left out."""
+    """Return a token of `signer` that names its key, unless told otherwise. A header of None is left out."""
     members = {"alg": algorithm, "typ": "JWT", "kid": signer, **header}
     return sealed({name: value for name, value in members.items() if value is not None}, claims, signer, algorithm)
 
 
 def reason(text: str, known: Keys, expected: Expectations = EXPECTED, now: float = NOW) -> Reason | None:
-    """Why it is rejected; None where it is not. What it says never repeats the token."""
+    """Return the reason why a token is rejected, or None. The message never repeats the token."""
     match verify(text, known, expected, now):
         case RejectedToken(reason, message):
             assert message.endswith(".")

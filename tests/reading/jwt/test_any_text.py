@@ -1,4 +1,4 @@
-"""Generated texts, from noise to nearly good tokens: each gets an answer, and none is believed by accident."""
+"""Generated texts, from noise to nearly valid tokens: each gets an answer, and none is accepted by accident."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_noise_is_rejected(noise: str) -> None:
 
 
 @given(headers, values, st.binary(max_size=80))
-def test_what_nobody_signed_is_rejected(header: dict[str, object], payload: object, signature: bytes) -> None:
+def test_an_unsigned_token_is_rejected(header: dict[str, object], payload: object, signature: bytes) -> None:
     forged = f"{text(header)}.{text(payload)}.{b64(signature)}"
     assert isinstance(verify(forged, KNOWN, EXPECTED, NOW), RejectedToken)
 
@@ -65,7 +65,7 @@ times = st.integers(NOW - 3, NOW + 3) | st.floats(NOW - 3, NOW + 3)
 
 @given(st.dictionaries(names, values | times, max_size=6), st.integers(0, 2))
 def test_claims_are_believed_exactly_when_they_all_hold(more: dict[str, Any], leeway: int) -> None:
-    """Against the rules written once more, in the plainest way."""
+    """Compare with a second, simpler implementation of the rules."""
     claims = {**CLAIMS, **more}
     outcome = verify(token(claims), KNOWN, Expectations(EXPECTED.issuer, EXPECTED.audiences, leeway=leeway), NOW)
     if isinstance(outcome, RejectedToken) and outcome.reason in (Reason.MALFORMED, Reason.TOO_LARGE):
@@ -85,7 +85,7 @@ def test_claims_are_believed_exactly_when_they_all_hold(more: dict[str, Any], le
 
 
 @given(st.dictionaries(st.text(), values))
-def test_what_is_read_is_what_python_reads(value: dict[str, object]) -> None:
+def test_the_result_equals_that_of_python(value: dict[str, object]) -> None:
     written = json.dumps(value)
     try:
         read = read_object(written.encode())

@@ -1,4 +1,4 @@
-"""Tokens that somebody made up. Each is a way in that worked somewhere once."""
+"""Forged tokens. Each is a known attack that once worked against some verifier."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_public_key_is_never_a_shared_secret(form: str, kid: str | None) -> No
     signed = f"{text(header)}.{text(CLAIMS)}"
     forged = f"{signed}.{b64(digest(PUBLIC_BYTES[form](), signed.encode(), sha256))}"
     assert reason(forged, KNOWN) is Reason.ALGORITHM_NOT_ALLOWED
-    # Not even where a policy allows the algorithm by mistake.
+    # Not even if a policy allows the algorithm by mistake.
     allowing = Expectations(ISSUER, algorithms=(*ASYMMETRIC, "HS256"))
     assert reason(forged, KNOWN, allowing) is (Reason.UNKNOWN_KEY if kid is None else Reason.KEY_MISMATCH)
 
@@ -111,7 +111,7 @@ def test_a_key_that_is_not_there_has_no_stand_in(kid: str) -> None:
 
 
 def test_a_key_without_an_id_is_not_found_by_any_id() -> None:
-    """Not by its thumbprint either, which libraries make up for it."""
+    """Not by its thumbprint either, which libraries derive for it."""
     nameless = {name: value for name, value in jwk("p256").items() if name != "kid"}
     known = Keys.of({"keys": [nameless]})
     assert reason(token(kid=None), known) is None
@@ -128,7 +128,7 @@ def test_a_kid_of_null_is_not_a_missing_one() -> None:
 
 
 def test_only_so_many_keys_are_tried() -> None:
-    """A token without a key's name costs at most this many signature checks, however long the key set is."""
+    """A token without the name of a key costs at most this many signature checks, however long the key set is."""
     others = [jwk(f"p256-{number}") for number in range(MAX_TRIES)]
     assert reason(token(kid=None), Keys.of({"keys": [*others[1:], jwk("p256")]})) is None
     assert reason(token(kid=None), Keys.of({"keys": [*others, jwk("p256")]})) is Reason.BAD_SIGNATURE
@@ -168,7 +168,7 @@ def test_other_kinds_of_tokens_are_not_read(name: str) -> None:
 
 
 def raised_last_bit(part: str) -> str:
-    """The same bytes, spelled with a spare bit set; for parts whose length leaves spare bits."""
+    """Return the same bytes in a spelling with a spare bit set, for parts whose length leaves spare bits."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     assert len(part) % 4
     return part[:-1] + letters[letters.index(part[-1]) + 1]
@@ -206,7 +206,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_what_is_not_a_token_is_malformed(name: str) -> None:
+def test_a_text_that_is_not_a_token_is_malformed(name: str) -> None:
     assert reason(MALFORMED[name], KNOWN) is Reason.MALFORMED
 
 
@@ -294,7 +294,7 @@ def test_a_signature_that_is_not_the_signature_is_bad(name: str) -> None:
 
 
 def test_the_twin_of_an_ecdsa_signature_proves_the_same_claims() -> None:
-    """It is as valid by the standard, and issuers write either. So nothing may hang on the text of a token."""
+    """The standard allows both forms, and issuers write either. So nothing may depend on the text of a token."""
     outcomes = [verify(f"{HEAD}.{es256(R, s)}", KNOWN, EXPECTED, NOW) for s in (S, P256_ORDER - S)]
     assert outcomes[0] == outcomes[1]
     assert isinstance(outcomes[0], VerifiedToken)

@@ -1,4 +1,4 @@
-"""What a good signature does not excuse: times, issuer and audience, to the second and to the letter."""
+"""Claims are checked despite a valid signature: times, issuer and audience, to the second and to the letter."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_missing_audience_is_not_the_expected_one() -> None:
         ({"max_bytes": 0}, "max_bytes"),
     ],
 )
-def test_expectations_that_cannot_be_meant_are_refused(settings: dict[str, Any], says: str) -> None:
+def test_contradictory_expectations_are_refused(settings: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         Expectations(**{"issuer": ISSUER, **settings})
 

@@ -1,4 +1,4 @@
-"""A token that its issuer really signed, with each algorithm, is believed."""
+"""A token that its issuer really signed is accepted, with each algorithm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_each_algorithm_is_verified(algorithm: str, named: bool) -> None:
 
 
 @pytest.mark.parametrize(("algorithm", "signer"), [("EdDSA", "ed448"), ("Ed448", "ed448"), ("Ed25519", "ed25519")])
-def test_the_other_names_of_eddsa_are_verified_when_asked_for(algorithm: str, signer: str) -> None:
+def test_the_other_names_of_eddsa_are_verified_if_allowed(algorithm: str, signer: str) -> None:
     expected = Expectations(ISSUER, algorithms=(algorithm,))
     assert reason(token(signer=signer, algorithm=algorithm), keys(signer), expected) is None
 
@@ -50,7 +50,10 @@ def test_a_token_that_the_library_itself_wrote_is_verified() -> None:
 
 
 def test_the_example_of_rfc_7515_is_verified() -> None:
-    """Appendix A.3, written by other hands: its claims expired in 2011, so that the signature was read as good."""
+    """Appendix A.3 comes from other authors.
+
+    Its claims expired in 2011, so the rejection shows that the signature is valid.
+    """
     known = Keys.of(
         b'{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",'
         b'"y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}'
@@ -75,7 +78,7 @@ def test_the_example_of_rfc_7515_is_verified() -> None:
         ({"cty": "json"}, "says what is inside"),
     ],
 )
-def test_what_else_a_header_may_say(header: dict[str, Any], why: str) -> None:
+def test_other_headers(header: dict[str, Any], why: str) -> None:
     assert reason(token(**header), keys("p256")) is None, why
 
 

@@ -1,4 +1,4 @@
-"""What an issuer may publish, what of it is used, and what is said about the rest."""
+"""Keys that an issuer may publish: the used ones, and the messages about the others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_key_for_agreement_is_left_out() -> None:
     assert used(jwk("x25519"), jwk("p384", use="sig", key_ops=["verify"])) == ["p384"]
 
 
-def test_a_shared_secret_is_left_out_unless_asked_for() -> None:
+def test_a_shared_secret_is_left_out_by_default() -> None:
     secret = {**pair("secret").as_dict(), "kid": "secret"}
     assert used(secret, jwk("p256")) == ["p256"]
     assert used(secret, symmetric=True) == ["secret"]
@@ -115,7 +115,7 @@ SETS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("why", SETS)
-def test_what_is_not_a_key_set_is_reported(why: str) -> None:
+def test_an_invalid_key_set_is_reported(why: str) -> None:
     jwks, says = SETS[why]
     with pytest.raises(ValueError, match=says):
         Keys.of(jwks)
@@ -123,14 +123,14 @@ def test_what_is_not_a_key_set_is_reported(why: str) -> None:
 
 @pytest.mark.parametrize("modulus", ["_" * 341 + "g", "_" * 341 + "w", "g" + "A" * 341], ids=["even", "odd", "round"])
 def test_a_number_that_is_no_rsa_modulus_verifies_nothing(modulus: str) -> None:
-    """The libraries take it for a key, and some stumble only when it is used."""
+    """The libraries accept it as a key, and some fail only when it is used."""
     known = Keys.of({"keys": [jwk("rsa", n=modulus)]})
     for algorithm in sorted(known.all[0].algorithms):
         assert reason(token(signer="rsa", algorithm=algorithm), known) is Reason.BAD_SIGNATURE
 
 
 def test_an_error_of_the_library_is_not_a_signature() -> None:
-    """It cannot come to this, since a key has only algorithms that fit it. If it does, nothing is believed."""
+    """This should not happen, because a key has only fitting algorithms. If it does, the token is rejected."""
     misfit = Keys((Key("misfit", frozenset({"ES256"}), pair("rsa")),))
     assert reason(token(kid="misfit"), misfit) is Reason.BAD_SIGNATURE
 

@@ -1,4 +1,4 @@
-"""Tokens that were verified before: when that still counts, and when it does not."""
+"""Cached verified tokens: when they are valid, and when they are not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOKEN = token(CLAIMS)
 
 
 class Checks:
-    """Counts the signatures that are checked."""
+    """Counts the signature checks."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
@@ -71,7 +71,7 @@ def reason(outcome: VerifiedToken | RejectedToken) -> Reason | None:
 
 
 class Remembering:
-    """A source, and what was verified with its keys."""
+    """A source, and the tokens that were verified with its keys."""
 
     def __init__(self, source: KeySource) -> None:
         self.source = source
@@ -193,7 +193,7 @@ def test_an_issuer_that_withdraws_all_keys_is_believed_at_once(
     assert verify_at(source, issuer) is None
 
 
-def test_while_one_thread_fetches_the_others_use_what_there_is(
+def test_while_one_thread_fetches_the_others_use_the_cached_keys(
     issuer: Issuer, source: Remembering, clock: Clock
 ) -> None:
     first = source.source.keys(issuer.url)

@@ -1,4 +1,4 @@
-"""Where keys come from: files, and issuers that answer, lie, are slow, or are not there."""
+"""Sources of keys: files, and issuers that answer, lie, are slow, or are down."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def outcome(source: KeySource, issuer_url: str, signer: str = "p256") -> Reason 
             return None
 
 
-# Keys that were given
+# Given keys
 
 
 def test_keys_are_read_from_files(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_file_that_holds_no_keys_is_named(tmp_path: Path, text: str | None) ->
         KnownKeys.from_files({ISSUER: path})
 
 
-# Keys that are discovered
+# Discovered keys
 
 
 def test_keys_are_discovered_and_held(issuer: Issuer, source: DiscoveredKeys, clock: Clock) -> None:
@@ -174,7 +174,7 @@ def test_old_keys_are_used_while_the_issuer_is_down_but_not_for_ever(
     assert outcome(source, issuer.url) is None
 
 
-def test_an_issuer_that_is_down_is_not_asked_for_every_token(
+def test_an_issuer_that_is_down_gets_no_request_for_every_token(
     issuer: Issuer, source: DiscoveredKeys, clock: Clock
 ) -> None:
     issuer.answers.clear()
@@ -271,13 +271,13 @@ BAD_URLS = [
 
 
 @pytest.mark.parametrize(("url", "says"), BAD_URLS)
-def test_what_is_not_an_issuer_is_not_asked(source: DiscoveredKeys, url: str, says: str) -> None:
+def test_an_invalid_issuer_gets_no_request(source: DiscoveredKeys, url: str, says: str) -> None:
     with pytest.raises(KeysUnavailable, match=says) as problem:
         source.keys(url)
     assert "hunter2" not in str(problem.value)
 
 
-def test_nobody_there_means_no_keys(source: DiscoveredKeys) -> None:
+def test_an_unreachable_issuer_has_no_keys(source: DiscoveredKeys) -> None:
     with running() as gone:
         url = gone.url
     with pytest.raises(KeysUnavailable, match="cannot be reached"):
@@ -313,7 +313,7 @@ def test_settings_that_contradict_each_other_are_refused(settings: dict[str, Any
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of 127.0.0.1 that signs itself, with its key, in one file."""
+    """Return a self-signed certificate of 127.0.0.1 with its key in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "issuer")])
     today = datetime.now(UTC)
@@ -363,9 +363,7 @@ def test_known_keys_have_nothing_newer() -> None:
     assert KnownKeys({ISSUER: held}).newer_keys(ISSUER, held) is held
 
 
-def test_keys_at_hand_are_those_that_are_fresh_and_nothing_is_fetched(
-    issuer: Issuer, source: DiscoveredKeys, clock: Clock
-) -> None:
+def test_cached_keys_are_the_fresh_ones_without_a_fetch(issuer: Issuer, source: DiscoveredKeys, clock: Clock) -> None:
     at_hand = keys_at_hand(source)
     with pytest.raises(NotAtHand):
         at_hand.keys(issuer.url)

@@ -1,4 +1,4 @@
-"""How the tests of this folder read texts and look at findings."""
+"""Helpers that read texts and compare findings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def found(content: str | bytes, name: str = "f.yaml", *, positioned: bool = Fals
 
 
 def place(finding: Diagnostic) -> tuple[str, int, int, str]:
-    """The code and the place of a finding, and what is underlined."""
+    """Return the code and the place of a finding, and the underlined text."""
     assert finding.span is not None
     return finding.code.id, finding.span.line, finding.span.column, finding.span.underlined
 
@@ -48,29 +48,29 @@ def text_of(content: str | bytes, name: str = "f.yaml") -> DecodedText:
 
 
 def yaml_node(content: str, reporter: Reporter | None = None) -> Node | None:
-    """One YAML document through the reader with positions."""
+    """Read one YAML document with the precise reader."""
     text = text_of(content)
     return read_yaml_node(text, 0, len(text.source.text), Reporter() if reporter is None else reporter)
 
 
 def yaml_plain(content: str) -> PlainDocument | None:
-    """One YAML document through the fast reader."""
+    """Read one YAML document with the fast reader."""
     return read_plain_yaml(content, 0)
 
 
 def json_nodes(content: str, reporter: Reporter | None = None) -> list[Node]:
-    """JSON values through the reader with positions."""
+    """Read JSON values with the precise reader."""
     text = text_of(content)
     return read_json_nodes(text, 0, len(text.source.text), Reporter() if reporter is None else reporter)
 
 
 def json_plain(content: str) -> PlainDocument | None:
-    """A JSON value through the fast reader."""
+    """Read a JSON value with the fast reader."""
     return read_plain_json(content, content.encode())
 
 
 def spans_are_inside(node: Node) -> bool:
-    """Whether a node and all below it point at text that exists."""
+    """Return whether the spans of a node and all nodes below it are inside the text."""
     lines = node.source.text.splitlines()
     inside = 1 <= node.line <= len(lines) and 1 <= node.column <= len(lines[node.line - 1]) + 1
     inside = inside and (node.line, node.column) <= (node.end_line, node.end_column)

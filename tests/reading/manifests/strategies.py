@@ -1,4 +1,4 @@
-"""Texts and values that the readers are tried on."""
+"""Texts and values for tests of the readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ __all__ = ["MANIFESTS", "mutated_manifests", "plain_values", "soups"]
 
 
 def _is_a_string_to_kubectl(text: str) -> bool:
-    """PyYAML writes some strings without quotes (`y`, `1e3`) that kubectl, and we, read as something else."""
+    """Return whether kubectl reads a text as a string. PyYAML writes some strings without quotes (`y`, `1e3`) that
+    kubectl and Eastgate read differently.
+    """
     try:
         return resolve(text) == text
     except NoNumberError:
@@ -35,7 +37,7 @@ _SCALARS = (
 
 
 def plain_values() -> st.SearchStrategy[Plain]:
-    """Anything that JSON can say."""
+    """Return a strategy for every JSON value."""
     return st.recursive(
         _SCALARS,
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXTS | st.just("items"), inner, max_size=4),
@@ -94,7 +96,7 @@ _PIECES = [
 
 
 def soups() -> st.SearchStrategy[str]:
-    """Text made of what means something to YAML or JSON."""
+    """Return a strategy for texts of characters with a meaning in YAML or JSON."""
     return st.lists(st.sampled_from(_PIECES), max_size=40).map("".join)
 
 
@@ -156,7 +158,7 @@ MANIFESTS = [
 
 @st.composite
 def mutated_manifests(draw: st.DrawFn) -> str:
-    """A manifest with a few stretches replaced, removed, doubled or indented."""
+    """Draw a manifest with a few stretches replaced, removed, doubled or indented."""
     text = draw(st.sampled_from(MANIFESTS))
     for _ in range(draw(st.integers(1, 3))):
         start = draw(st.integers(0, len(text)))

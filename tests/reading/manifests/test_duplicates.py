@@ -1,4 +1,4 @@
-"""The same object twice in a folder: its copies are one where they agree in what Eastgate reads."""
+"""The same object twice in a folder: copies that agree in all fields that Eastgate reads are one object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.reading.manifests.test_folders import POD, codes_in, folder_of
         (POD + "spec: {serviceAccountName: other}\n", ["EG1036"]),
     ],
 )
-def test_an_object_may_be_written_twice_if_what_is_read_of_it_is_the_same(
+def test_an_object_may_be_written_twice_if_all_read_fields_are_equal(
     second: str, codes: list[str], tmp_path: Path
 ) -> None:
     assert codes_in(folder_of(tmp_path, {"a.yaml": POD, "b.yaml": second})) == codes
@@ -129,6 +129,6 @@ def test_of_a_deployment_that_is_written_twice_the_fields_that_decide_are_compar
 
 
 @pytest.mark.parametrize("name", ["${NAME}", "web-${NAME}", "{{ .Release.Name }}"])
-def test_objects_whose_names_are_yet_to_be_filled_in_are_not_one(name: str, tmp_path: Path) -> None:
+def test_objects_with_placeholder_names_are_different_objects(name: str, tmp_path: Path) -> None:
     one, other = (POD.replace("name: a", f"name: '{name}', labels: {{x: {label}}}") for label in "bc")
     assert codes_in(folder_of(tmp_path, {"a.yaml": one, "b.yaml": other})) == ["EG1052", "EG1052"]

@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_folder_is_read_with_all_below_it_in_order_and_without_what_is_hidden(folder: Path) -> None:
+def test_a_folder_is_read_in_order_without_hidden_files(folder: Path) -> None:
     reading = read(["m"], positioned=never)
     assert _names(reading) == ["a", "b", "c", "d", "z"]
     assert reading.reporter.diagnostics == []
@@ -84,13 +84,13 @@ def test_the_real_standard_input_is_the_default(monkeypatch: pytest.MonkeyPatch)
     assert _names(read(["-"], positioned=never)) == ["a"]
 
 
-def test_what_cannot_be_read_is_said_and_the_rest_is_read(folder: Path) -> None:
+def test_an_unreadable_file_is_reported_and_the_rest_is_read(folder: Path) -> None:
     os.symlink("nowhere", folder / "m/broken.yaml")
     os.mkdir(folder / "empty")
     (folder / "m/a.yml").chmod(0)
     reading = read(["m/b.yml", "gone/x.yaml", "m", "empty", "a\x00b", "m/\x1b[31m"], positioned=never)
     told = _told(reading)
-    if os.geteuid() == 0:  # nothing is forbidden to root
+    if os.geteuid() == 0:  # root may read every file
         assert _names(reading) == ["a", "b", "c", "d", "z"]
     else:
         assert _names(reading) == ["b", "c", "d", "z"]
@@ -122,7 +122,7 @@ def test_a_pipe_in_a_folder_is_a_finding_and_not_waited_for(folder: Path) -> Non
     os.mkfifo(folder / "m/pipe.yaml")
     reading = read(["m"], positioned=never)
     assert _names(reading) == ["a", "b", "c", "d", "z"]
-    assert [told[:2] for told in _told(reading)] == [("EG1024", "`m/pipe.yaml` is a pipe, and no manifest")]
+    assert [told[:2] for told in _told(reading)] == [("EG1024", "`m/pipe.yaml` is a pipe, not a manifest")]
 
 
 def test_a_text_beyond_all_measure_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,7 @@ def test_a_file_of_anything_is_read_as_nodes(folder: Path) -> None:
     assert [finding.code.id for finding in read_nodes("-", stdin=io.BytesIO(b"\xff\xfea")).reporter] == ["EG1004"]
 
 
-def test_real_paths_are_those_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_paths_equal_those_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a/b/c").mkdir(parents=True)
     (tmp_path / "a/b/file").touch()
     for link, target in {"l": "a/b", "a/up": "..", "a/b/own": ".", "a/abs": str(tmp_path / "a/b/c")}.items():

@@ -1,4 +1,4 @@
-"""Exactly what is said about each mistake: the code, the place, the underlined text, the sentence and the way out.
+"""The exact finding for each mistake: the code, the place, the underlined text, the message and the help.
 
 The tables are in `findings/*.txt`, one entry for each text:
 
@@ -6,8 +6,8 @@ The tables are in `findings/*.txt`, one entry for each text:
     EG1021 1:8 `,` a `,` cannot stand before a `}`
       = remove the `,`
 
-The text is written with the escapes of Python. `python -m tests.reading.manifests.test_findings` writes the tables
-anew; what has changed then is to be read like code.
+The text is written with the escapes of Python. `python -m tests.reading.manifests.test_findings` rewrites the tables.
+Review their changes like code.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _name(table: Path) -> str:
     [(_name(table), entry) for table in _TABLES for entry in _entries(table)],
     ids=lambda text: text.splitlines()[0],
 )
-def test_what_is_said_about_a_mistake(name: str, entry: str) -> None:
+def test_the_finding_for_each_mistake(name: str, entry: str) -> None:
     text = _decode(entry.splitlines()[0].removeprefix("> "))
     assert _entry(text, name) == entry
     assert [_told(f) for f in found(text, name, positioned=True)] == [_told(f) for f in found(text, name)]

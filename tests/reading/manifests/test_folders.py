@@ -1,4 +1,4 @@
-"""Folders as people have them: what is no manifest stops nothing, and what may be a policy is never dropped."""
+"""Folders in practice: files that are not manifests stop no answer, and a possible policy is never dropped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ kind: AuthorizationPolicy
 metadata: {name: p}
 """
 
-# Files that stop no answer: none of them is a manifest of a kind that anything depends on.
+# Files that stop no answer: none of them is a manifest of a kind that matters.
 ASIDE = {
     "package.json": '{"name": "x", "version": "1.0.0", "scripts": {"kind": "cluster"}}',
     "dashboard.json": '{"panels": [], "title": "x", "version": 5}',
@@ -58,7 +58,7 @@ ASIDE = {
     "several.yaml": "a: 1\n---\nname: x\n",
 }  # fmt: skip
 
-# Files that stop: they may hold a policy, or decide what exists.
+# Files that stop every answer: they may hold a policy, or a decisive object.
 STOPPING: dict[str, tuple[str | bytes, str]] = {
     "policy.yaml": (POLICY.replace("name: p", "nmae: p"), "EG1034"),
     "generated.yaml": (POLICY.replace("name: p", "generateName: p-"), "EG1035"),
@@ -93,7 +93,7 @@ def codes_in(*paths: Path | str, exclude: tuple[str, ...] = ()) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ASIDE)
-def test_what_is_no_manifest_that_is_used_stops_nothing(name: str, tmp_path: Path) -> None:
+def test_an_unused_or_invalid_manifest_stops_no_answer(name: str, tmp_path: Path) -> None:
     folder = folder_of(tmp_path, {name: ASIDE[name], "pod.yaml": POD})
     manifests = read_manifests([folder])
     assert [one.code.id for one in manifests.reporter] == []
@@ -102,7 +102,7 @@ def test_what_is_no_manifest_that_is_used_stops_nothing(name: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", STOPPING)
-def test_what_may_be_a_policy_or_decides_what_exists_stops(name: str, tmp_path: Path) -> None:
+def test_a_possible_policy_or_deciding_object_stops_every_answer(name: str, tmp_path: Path) -> None:
     content, code = STOPPING[name]
     folder = folder_of(tmp_path, {name: content, "good.yaml": POD.replace("name: a", "name: other")})
     manifests = read_manifests([folder])
@@ -151,11 +151,11 @@ def test_a_kustomization_with_template_text_is_none(tmp_path: Path) -> None:
     assert [one.name for one in read_manifests([folder]).objects] == ["a"]
 
 
-def test_what_is_left_aside_unread_is_told_where_and_why(tmp_path: Path) -> None:
+def test_a_skipped_text_is_reported_with_place_and_reason(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, {"x.yaml": "a: [1,\n", "pod.yaml": POD})
     (finding,) = read_manifests([folder]).reporter.diagnostics
     assert (finding.code.id, finding.code.severity) == ("EG1040", Severity.INFO)
-    assert finding.message.startswith("left aside, since it has neither `apiVersion` nor `kind`: ")
+    assert finding.message.startswith("skipped, because it has neither `apiVersion` nor `kind`: ")
     assert finding.span is not None
 
 
@@ -218,7 +218,7 @@ def test_patterns_leave_files_out_and_they_are_counted(
     assert (manifests.excluded, not manifests.reporter.errors) == (left_out, read_all)
 
 
-def test_an_ignore_file_is_for_the_folder_that_it_is_in_and_decides_before_those_above(tmp_path: Path) -> None:
+def test_an_ignore_file_applies_to_its_folder_and_overrides_those_above(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, {"a/x.yaml": BROKEN, "a/pod.yaml": POD, "x.yaml": POD.replace("name: a", "name: x")})
     (folder / "a/.eastgateignore").write_text("/x.yaml\n!pod.yaml\n")
     (folder / ".eastgateignore").write_text("pod.yaml\n")
@@ -227,7 +227,7 @@ def test_an_ignore_file_is_for_the_folder_that_it_is_in_and_decides_before_those
     assert sorted(one.name for one in manifests.objects) == ["a", "x"]
 
 
-def test_what_is_no_pattern_is_an_error(tmp_path: Path) -> None:
+def test_an_invalid_pattern_is_an_error(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, {"pod.yaml": POD})
     assert codes_in(folder, exclude=("!",)) == ["EG1050"]
     (folder / ".eastgateignore").write_text("!\n")
@@ -279,7 +279,7 @@ _TWICE = "apiVersion: v1\nkind: Thing\nkind: Pod\nmetadata: {name: a}\n"
         '{"apiVersion": "v1", "kind": "Thing", "items": [], "items": [{"kind": "Pod"}]}',
     ],
 )
-def test_what_says_twice_what_it_is_stops_an_answer_where_either_is_used(text: str, tmp_path: Path) -> None:
+def test_a_duplicate_type_stops_an_answer_if_either_kind_is_used(text: str, tmp_path: Path) -> None:
     folder = folder_of(tmp_path, {"a.yaml": text, "pod.yaml": POD.replace("name: a", "name: b")})
     assert read_manifests([folder]).reporter.errors
     unused = folder_of(tmp_path / "x", {"a.yaml": text.replace("Pod", "Thing"), "pod.yaml": POD})
@@ -317,16 +317,16 @@ def test_what_says_twice_what_it_is_stops_an_answer_where_either_is_used(text: s
         POD + "items:\n- kind: Other\n",
     ],
 )
-def test_a_type_that_is_not_proven_is_not_told(text: str) -> None:
+def test_an_unproven_type_is_not_returned(text: str) -> None:
     assert type_of(text) is None
 
 
 @pytest.mark.parametrize("text", [POD, f"# c\n---\n{POD}", f"---\n{POD}spec:\n- a\n-\n  b\n# c\n", POD.rstrip()])
-def test_a_type_is_told_of_what_people_write(text: str) -> None:
+def test_the_type_of_usual_manifests_is_found(text: str) -> None:
     assert type_of(text) == ("v1", "Pod")
 
 
-def test_what_is_skimmed_is_counted(tmp_path: Path) -> None:
+def test_skimmed_objects_are_counted(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, {"a.yaml": f"{POD}---\napiVersion: v1\nkind: LimitRange\nmetadata: {{name: c}}\n"})
     manifests = read_manifests([folder])
     assert (len(manifests.objects), manifests.unused) == (1, 1)

@@ -21,7 +21,7 @@ _NAMES = st.sampled_from(["f.yaml", "f.json", "<stdin>", "values.yaml"])
 
 
 def _is_sound(reading: ReadResult) -> None:
-    """What holds of every reading, of whatever text."""
+    """Check the properties of every reading of any text."""
     render_all(reading.reporter)
     for finding in reading.reporter:
         assert finding.span is not None or finding.code.id == "EG1002"
@@ -69,7 +69,7 @@ def test_damaged_manifests_never_raise_and_say_the_same_with_and_without_positio
 
 @_MANY
 @given(mutated_manifests() | soups())
-def test_what_the_fast_yaml_reader_accepts_the_precise_one_reads_the_same(content: str) -> None:
+def test_both_yaml_readers_agree_on_texts_that_the_fast_one_accepts(content: str) -> None:
     content = content.encode("utf-8", "replace").decode()
     fast = yaml_plain(content.removeprefix("\ufeff"))
     if fast is None:
@@ -82,7 +82,7 @@ def test_what_the_fast_yaml_reader_accepts_the_precise_one_reads_the_same(conten
 
 @_MANY
 @given(mutated_manifests() | soups())
-def test_what_the_fast_json_reader_accepts_the_precise_one_reads_the_same(content: str) -> None:
+def test_both_json_readers_agree_on_texts_that_the_fast_one_accepts(content: str) -> None:
     content = content.encode("utf-8", "replace").decode().removeprefix("\ufeff")
     fast = json_plain(content)
     reporter = Reporter()
@@ -91,7 +91,7 @@ def test_what_the_fast_json_reader_accepts_the_precise_one_reads_the_same(conten
         assert reporter.diagnostics == []
         assert [node.plain() for node in nodes] == [fast.value]
     elif not reporter.diagnostics and len(nodes) == 1:
-        assert json.loads(content) == nodes[0].plain()  # the fast reader was merely careful
+        assert json.loads(content) == nodes[0].plain()  # the fast reader was only careful
 
 
 def _same(ours: Plain, theirs: Plain) -> bool:
@@ -100,7 +100,7 @@ def _same(ours: Plain, theirs: Plain) -> bool:
 
 @_MANY
 @given(plain_values(), st.sampled_from([None, True, False]), st.booleans())
-def test_yaml_means_what_it_means_to_pyyaml(value: Plain, flow: bool | None, unicode: bool) -> None:
+def test_yaml_has_the_meaning_of_pyyaml(value: Plain, flow: bool | None, unicode: bool) -> None:
     text = yaml.safe_dump(value, default_flow_style=flow, sort_keys=False, allow_unicode=unicode)
     fast = yaml_plain(text)
     node = yaml_node(text)
@@ -116,7 +116,7 @@ def test_yaml_means_what_it_means_to_pyyaml(value: Plain, flow: bool | None, uni
 
 @_MANY
 @given(plain_values(), st.sampled_from([None, 2]), st.booleans())
-def test_json_means_what_it_means_to_python(value: Plain, indent: int | None, ascii_only: bool) -> None:
+def test_json_has_the_meaning_of_python(value: Plain, indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     (node,) = json_nodes(text)
     assert _same(node.plain(), value)

@@ -1,4 +1,4 @@
-"""JSON: the fast way and the proof that no key was lost on it, the precise way and its places."""
+"""JSON: the fast reader with its proof that no key was lost, and the precise reader with its positions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPACES = st.sampled_from(["", " ", "\n", "\t ", "\r\n"])
 
 @st.composite
 def _objects(draw: st.DrawFn, depth: int = 2) -> str:
-    """JSON objects, often with a key twice, with all that can look like the end of a key and is none."""
+    """Draw JSON objects, often with a duplicate key, and with many texts that look like the end of a key."""
     parts = []
     for _ in range(draw(st.integers(0, 4))):
         value = f'"{draw(_KEYS)}"' if not depth or draw(st.booleans()) else draw(_objects(depth - 1))
@@ -54,7 +54,7 @@ def test_no_duplicate_key_passes_the_fast_reader(text: str) -> None:
     "text",
     [
         '{"a": 1, "b": {"c": [true, null]}}',
-        '{"annotation": "{\\"kind\\":\\"Pod\\",\\"n\\":1}"}',  # kubectl apply keeps the object so
+        '{"annotation": "{\\"kind\\":\\"Pod\\",\\"n\\":1}"}',  # `kubectl apply` stores the object in this form
         '{"a" : 1 , "b"\n: 2}',
         '{"url": "http://x:80", "ratio": "a: b", "é": "😀"}',
         "[]",
@@ -108,7 +108,7 @@ _PLACES = """
         (("list", 1), 3, 15, 3, 40),
         (("list", 1, "é😀"), 3, 22, 3, 25),
         (("list", 1, "next"), 3, 35, 3, 39),
-        (("\u2028text",), 6, 9, 6, 12),  # U+2028 ends a line for whoever shows it
+        (("\u2028text",), 6, 9, 6, 12),  # U+2028 ends a line in some editors
     ],
 )
 def test_every_value_knows_where_it_stands(

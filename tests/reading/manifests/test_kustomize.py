@@ -1,4 +1,4 @@
-"""Kustomizations are built and never read as they are; nothing is fetched and nothing else is run."""
+"""Kustomizations are built and never read as plain manifests. Nothing is fetched and no other program runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ spec: {podSelector: {}, policyTypes: [Ingress]}
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder whose kustomizations a stand-in builds."""
+    """Return a folder whose kustomizations a stand-in builds."""
     programs = tmp_path / "bin"
     programs.mkdir()
     stand_in(monkeypatch, programs)
@@ -69,7 +69,7 @@ def test_a_kustomization_is_built_and_not_read(way: type[str] | type[Kustomized]
     assert "m/pod.yaml" in str(manifests.objects[0].span)
 
 
-def test_what_is_built_is_kept(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_builds_are_kept(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("EASTGATE_CACHE", raising=False)
     _write(here / "m", {"kustomization.yaml": _kustomization("pod.yaml"), "pod.yaml": _pod("a")})
@@ -79,7 +79,7 @@ def test_what_is_built_is_kept(here: Path, tmp_path: Path, monkeypatch: pytest.M
     assert ran == ["kustomize"]
 
 
-def test_what_others_take_in_is_not_built_by_itself(here: Path) -> None:
+def test_an_included_kustomization_is_not_built_alone(here: Path) -> None:
     _write(
         here / "m",
         {
@@ -93,7 +93,7 @@ def test_what_others_take_in_is_not_built_by_itself(here: Path) -> None:
     assert (_names(manifests), _codes(manifests)) == (["my-base", "plain"], [])
 
 
-def test_overlays_are_read_together_where_nobody_chooses_one(here: Path) -> None:
+def test_overlays_are_read_together_without_a_choice(here: Path) -> None:
     _write(here / "m", {"base/kustomization.yaml": _kustomization("pod.yaml"), "base/pod.yaml": _pod("base")})
     for name in ("dev", "prod"):
         _write(here / "m", {f"{name}/kustomization.yaml": _kustomization("../base", more=f"namePrefix: {name}-\n")})
@@ -123,7 +123,7 @@ def test_policies_and_workloads_that_nothing_deploys_are_named(kind: str, here: 
     assert {finding.message.removeprefix("no environment has ") for finding in findings} == named
 
 
-def test_only_what_takes_a_kustomization_in_stands_for_it(here: Path) -> None:
+def test_only_an_including_kustomization_hides_another(here: Path) -> None:
     other = _kustomization("pod.yaml", more="namePrefix: ../b\n")
     _write(here / "m", {"a/kustomization.yaml": other, "a/pod.yaml": _pod("x")})
     _write(here / "m", {"b/kustomization.yaml": _kustomization("pod.yaml"), "b/pod.yaml": _pod("b")})
@@ -131,7 +131,7 @@ def test_only_what_takes_a_kustomization_in_stands_for_it(here: Path) -> None:
 
 
 @pytest.mark.parametrize("way", [str, Kustomized])
-def test_what_would_be_fetched_is_left_out(way: type[str] | type[Kustomized], here: Path) -> None:
+def test_remote_parts_are_left_out(way: type[str] | type[Kustomized], here: Path) -> None:
     _write(here / "m", {"kustomization.yaml": _kustomization("https://example.com/x.yaml", "pod.yaml")})
     _write(here / "m", {"pod.yaml": _pod("a")})
     manifests = read_manifests([way("m")])
@@ -261,6 +261,6 @@ def test_a_program_gets_no_programs_and_no_way_out() -> None:
     ],
 )
 def test_a_program_that_fails_says_why(program: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendering, "_SECONDS", 1 if "sleep" in program else 60)
-    monkeypatch.setattr(rendering, "_MOST_BYTES", 1000 * 1000)
+    monkeypatch.setattr(rendering, "_TIMEOUT_SECONDS", 1 if "sleep" in program else 60)
+    monkeypatch.setattr(rendering, "_MAX_BYTES", 1000 * 1000)
     assert says in (_run(program).problem or "")

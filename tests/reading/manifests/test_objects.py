@@ -1,4 +1,4 @@
-"""Which objects come out of a text, and how their positions are found."""
+"""The objects of a text, and the search for their positions."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_an_api_version_is_a_group_and_a_version(api_version: str, group: str, v
 @pytest.mark.parametrize(
     ("written", "namespace"), [("", None), ("namespace:", None), ('namespace: ""', None), ("namespace: x", "x")]
 )
-def test_a_namespace_is_what_is_written(written: str, namespace: str | None) -> None:
+def test_a_namespace_is_the_written_one(written: str, namespace: str | None) -> None:
     (document,) = reading_of(f"{POD}  {written}\n").documents
     assert document.namespace == namespace
 
@@ -124,7 +124,7 @@ def test_an_object_with_a_name_is_no_list_whatever_its_kind_is_called() -> None:
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "ConfigMapList"])
 @pytest.mark.parametrize("positioned", [always, never])
-def test_what_has_objects_in_its_items_is_a_list_whatever_it_is_called(kind: str, positioned: Positioned) -> None:
+def test_a_document_with_objects_in_items_is_a_list_of_any_kind(kind: str, positioned: Positioned) -> None:
     item = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}'
     text = f'{{"apiVersion": "v1", "kind": "{kind}", "metadata": {{"name": "a"}}, "items": [{item}]}}'
     for name in ("f.json", "f.yaml"):
@@ -155,7 +155,7 @@ def test_lists_inside_each_other_have_an_end() -> None:
         ("eastgate.yaml", "trustDomain: x\n", 1),
     ],
 )
-def test_what_tools_keep_beside_manifests_is_passed_over_and_counted(name: str, text: str, skipped: int) -> None:
+def test_files_of_other_tools_are_skipped_and_counted(name: str, text: str, skipped: int) -> None:
     reading = reading_of(text, name)
     assert (reading.documents, reading.reporter.diagnostics) == ([], [])
     assert reading.skipped == {name.rpartition("/")[2]: skipped}

@@ -1,4 +1,4 @@
-"""What the package offers to the rest of the project."""
+"""The public names of the package."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_a_binary_file_is_one_finding() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(st.sampled_from("ab\n\r\x0b\x0c\x1c\x85\u2028\u2029é😀"), max_size=20))
-def test_a_position_points_at_the_character_that_it_was_asked_for(content: str) -> None:
+def test_a_position_points_at_its_character(content: str) -> None:
     text = text_of(content)
     for offset, character in enumerate(content):
         line, column = text.position(offset)

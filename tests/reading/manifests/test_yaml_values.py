@@ -1,4 +1,4 @@
-"""What YAML means here: what it means to kubectl, and where each value stands."""
+"""The meaning of YAML, which is that of kubectl, and the position of each value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .reading import POD, place, places, reading_of, yaml_node, yaml_plain
         *[("0x1F", 31), ("0X1f", 31), ("-0x10", -16), ("0o17", 15), ("010", 8), ("-010", -8), ("0b101", 5)],
         *[("1.5", 1.5), (".5", 0.5), ("-.5", -0.5), ("1.", 1.0), ("1e3", 1000.0), ("1E-2", 0.01), ("1_0.5", 10.5)],
         (".1_5", 0.15),
-        ("08", 8.0),  # no octal number, so to kubectl a decimal fraction
+        ("08", 8.0),  # not an octal number, so kubectl reads a decimal fraction
         *[(word, word) for word in ["0x", "0b2", "0xg", "0o8", "1.2.3", "1e", "+", ".", "._5", "1a", "--1", "٣"]],
         *[(word, word) for word in ["2026-11-15", "2001-12-14t21:59:43.10-05:00", "12:30:45", "190:20:30", "10.0.0.1"]],
         *[("'1'", "1"), ('"true"', "true"), ("''", ""), ("|-\n  5", "5"), (">-\n  5", "5"), ("a\n  b", "a b")],
@@ -35,7 +35,7 @@ from .reading import POD, place, places, reading_of, yaml_node, yaml_plain
         *[('"\\u00e9\\x41\\n"', "éA\n"), ("a#b # c", "a#b"), ("http://x/y", "http://x/y"), ("=", "=")],
     ],
 )  # fmt: skip
-def test_a_value_means_what_it_means_to_kubectl(written: str, meant: Plain) -> None:
+def test_a_value_has_the_meaning_of_kubectl(written: str, meant: Plain) -> None:
     reporter = Reporter()
     node = yaml_node(f"key: {written}\n", reporter)
     assert reporter.diagnostics == []
@@ -97,13 +97,13 @@ empty:
         (("list", 0), 4, 3, "one"),
         (("list", 1), 5, 5, "two: 2"),
         (("list", 1, "two"), 5, 10, "2"),
-        (("list", 1, "three"), 6, 5, "three"),  # an empty value stands at its key
+        (("list", 1, "three"), 6, 5, "three"),  # an empty value has the position of its key
         (("list", 2), 7, 3, "[x, {y: 'z'}]"),
         (("list", 2, 1, "y"), 7, 11, "'z'"),
         (("text",), 8, 7, "|"),
         (("empty",), 11, 1, "empty"),
         (("é😀",), 12, 5, "wide"),
-        (("list", 7), 4, 1, "- one"),  # there is none: the nearest around it
+        (("list", 7), 4, 1, "- one"),  # the value does not exist: the nearest around it
         (("text", "deeper"), 8, 7, "|"),
     ],
 )
@@ -259,7 +259,7 @@ def test_a_broken_document_does_not_hide_the_others() -> None:
     assert lines == sorted(lines)
 
 
-def test_a_node_says_what_it_is() -> None:
+def test_the_kind_of_a_node() -> None:
     root = yaml_node("a: [1, x, 1.5, true, null]\n")
     assert root is not None
     assert [item.kind for item in root["a"]] == ["a number", "a string", "a number", "a boolean", "null"]

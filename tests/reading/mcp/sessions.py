@@ -1,7 +1,7 @@
-"""Session ids that only the agent which a server gave them to can use, and only for that server.
+"""Session ids that only the agent which received them can use, and only for the server that issued them.
 
-The gateway keeps no sessions. It hands `<server's id>.<tag>` to the client, and takes that back from the same peer for
-the same backend only: the tag is a truncated HMAC of all three. `sessions.lua` does the same inside Envoy.
+The gateway keeps no sessions. It gives `<server's id>.<tag>` to the client, and accepts that only from the same peer
+for the same backend: the tag is a truncated HMAC of all three. `sessions.lua` does the same inside Envoy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VISIBLE = regex(r"[\x21-\x7e]++")
 
 
 def wrap_session(key: bytes, peer: str, backend: str, session: str) -> str | None:
-    """Return what to hand to the client for a server's id; None for an id that the protocol does not allow."""
+    """Return the id for the client, given a server's id; None for an id that the protocol does not allow."""
     if len(session) > MAX_LENGTH or not _VISIBLE.fullmatch(session):
         return None
     tag = _tag(key, peer, backend, session)
@@ -28,7 +28,7 @@ def wrap_session(key: bytes, peer: str, backend: str, session: str) -> str | Non
 
 
 def unwrap_session(key: bytes, peer: str, backend: str, token: str) -> str | None:
-    """Return the server's id in what a client sent; None where it was not handed to this peer for this backend."""
+    """Return the server's id from the client's; None if it was not given to this peer for this backend."""
     session, dot, tag = token.rpartition(".")
     if not dot or len(session) > MAX_LENGTH or not _VISIBLE.fullmatch(token) or not session:
         return None

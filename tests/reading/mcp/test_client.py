@@ -44,7 +44,7 @@ def _result(value: Any, result: dict[str, Any]) -> dict[str, Any]:
 
 
 class Server:
-    """Keeps the requests that come, and answers them."""
+    """Records the requests, and answers them."""
 
     def __init__(self, handle: Handler) -> None:
         self.handle = handle
@@ -112,7 +112,7 @@ def test_an_older_server_gets_a_handshake_and_the_end_of_its_session() -> None:
     assert dict(server.posts[-1].headers)["mcp-session-id"] == "s.1"
 
 
-def test_what_is_sent_can_be_read_strictly() -> None:
+def test_the_filtered_answer_can_be_read_strictly() -> None:
     server = Server(_legacy)
     _converse(server, call_tool("add", {"name": "rm", "x": [None, 1.5]}))
     names = [read_messages(post.body)[0].name for post in server.posts if post.body]
@@ -160,7 +160,7 @@ MISUNDERSTOOD = [
 
 
 @pytest.mark.parametrize("answer", MISUNDERSTOOD)
-def test_what_was_not_understood_is_asked_the_older_way(answer: PostAnswer) -> None:
+def test_a_server_that_does_not_understand_is_asked_in_the_older_protocol(answer: PostAnswer) -> None:
     server = Server(lambda post, value: answer if len(server.posts) == 1 else _legacy(post, value))
     assert _converse(server, call_tool("add", {})).result == {"content": []}
 
@@ -176,7 +176,7 @@ def test_a_refused_handshake_is_the_outcome(refused: str) -> None:
     assert (outcome.method, outcome.answer.status) == (refused, 403)
 
 
-def test_all_pages_of_a_list_are_asked_for() -> None:
+def test_all_pages_of_a_list_are_requested() -> None:
     def handle(_: Post, value: Any) -> PostAnswer:
         cursor = value["params"].get("cursor", 0)
         more = {"nextCursor": cursor + 1} if cursor < 2 else {}

@@ -1,4 +1,4 @@
-"""Headers that repeat a message: how values are carried, and when they agree with the body."""
+"""Headers that repeat a message: the encoding of values, and the comparison with the body."""
 
 from __future__ import annotations
 

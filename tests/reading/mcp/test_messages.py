@@ -1,4 +1,4 @@
-"""Messages are read strictly: what two readers might take differently is refused."""
+"""Messages are read strictly: ambiguous ones are refused."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("tail", HARMLESS)
-def test_what_only_looks_wrong_is_read(tail: bytes) -> None:
+def test_texts_that_only_look_wrong_are_read(tail: bytes) -> None:
     assert read_messages(START + tail + b"}}") == (Message("tools/call", "add", 1, MessageKind.REQUEST),)
 
 
@@ -184,7 +184,7 @@ _JSON = st.recursive(
 
 
 @given(st.sampled_from(sorted(METHODS)), st.text(max_size=8), _JSON)
-def test_what_is_read_is_what_the_standard_library_reads(method: str, name: str, arguments: Any) -> None:
+def test_the_result_equals_that_of_the_standard_library(method: str, name: str, arguments: Any) -> None:
     value = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"name": name, "arguments": arguments}}
     body = _encode(value)
     try:

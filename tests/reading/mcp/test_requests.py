@@ -1,4 +1,4 @@
-"""Requests to MCP servers: what they carry, and those that carry something that is not certain."""
+"""Requests to MCP servers: their messages, and requests with ambiguous messages."""
 
 from __future__ import annotations
 

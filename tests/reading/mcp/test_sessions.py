@@ -1,4 +1,4 @@
-"""A session id works for the agent that got it, at the server that gave it."""
+"""A session id works only for the agent that received it, at the server that issued it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FORGED = [
 
 
 @pytest.mark.parametrize(("key", "peer", "backend", "token"), FORGED)
-def test_nobody_else_can_use_it(key: bytes, peer: str, backend: str, token: str) -> None:
+def test_no_other_agent_can_use_it(key: bytes, peer: str, backend: str, token: str) -> None:
     given = wrap_session(KEY, PEER, BACKEND, "id")
     assert unwrap_session(key, peer, backend, token.format(given, given)) is None
 

@@ -1,4 +1,4 @@
-"""Lists of tools show what a caller may call, and leave everything else as the server wrote it."""
+"""Lists of tools show the tools that a caller may call, and leave everything else as the server wrote it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_every_list_of_a_batch_is_filtered() -> None:
     assert [[tool["name"] for tool in answer["result"]["tools"]] for answer in filtered] == [["a"], ["a"]]
 
 
-def test_a_filtered_list_is_not_for_everybody() -> None:
+def test_a_filtered_list_is_not_public() -> None:
     answer = '{"jsonrpc":"2.0","id":1,"result":{"cacheScope":"public","tools":[{"name":"b"}],"ttlMs":9}}'
     assert _filter_json(answer) == '{"jsonrpc":"2.0","id":1,"result":{"cacheScope":"private","tools":[],"ttlMs":9}}'
     assert '"private"' in _filter_json(answer.replace('"name":"b"', '"name":"a"'))
@@ -154,7 +154,7 @@ def test_lines_of_data_without_a_colon_count() -> None:
     assert filter_tools(stream, SSE, _may_call) == b'data:\ndata:{"result":{"tools":\ndata:\ndata:[]}}\n\n'
 
 
-def test_what_is_not_changed_keeps_every_byte() -> None:
+def test_an_unchanged_answer_keeps_every_byte() -> None:
     stream = b'\r\n\ndata:  {"result"\r\ndata:\t:1}\nid\nevent:\r\rdata: {"method":"notifications/message"}\r\n\r\n:x'
     assert filter_tools(stream, SSE, _may_call) == stream
 
@@ -190,7 +190,7 @@ _TEXT = st.text('ab{}[]",\\ :\u2028é', max_size=6)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), _TEXT), max_size=6), _TEXT, st.booleans(), st.integers(1, 9))
-def test_filtering_is_what_reading_and_writing_would_do(
+def test_filtering_equals_parsing_and_writing(
     tools: list[tuple[str, str]], other: str, pretty: bool, size: int
 ) -> None:
     listed = [{"title": title, "name": name + title} for name, title in tools]

@@ -33,7 +33,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 def environment(
     *parts: Part, root: str = ".", namespace: str | None = None, helm: str | None = None, values: tuple[str, ...] = ()
 ) -> Environment:
-    """An environment of a working directory."""
+    """Return an environment of the working directory."""
     options = RepositoryOptions(helm or "no-such-helm", values)
     return Environment("prod", EntryKind.FLUX, root, root, parts, namespace, options=options)
 
@@ -41,7 +41,7 @@ def environment(
 def built(
     *parts: Part, helm: str | None = None, namespace: str | None = None, bounds: Bounds | None = None
 ) -> ReadResult:
-    """Read an environment of a working directory."""
+    """Read an environment of the working directory."""
     return read_environment(environment(*parts, helm=helm, namespace=namespace), bounds)
 
 
@@ -53,16 +53,16 @@ def read_environment(given: Environment, bounds: Bounds | None = None, *, skim: 
 
 
 def names(reading: ReadResult) -> list[str]:
-    """The namespaces and names of what was read."""
+    """Return the namespaces and names of the documents."""
     return sorted(f"{document.home}/{document.name}" for document in reading.documents)
 
 
 def left_out(reading: ReadResult) -> list[tuple[str, str, str]]:
-    """What was left out, and where and why."""
+    """Return the omitted parts, with their places and reasons."""
     return [(left.what, left.where, left.why) for left in reading.unbuilt]
 
 
 def places(reading: ReadResult, *path: str | int, of: int = 0) -> tuple[str, str]:
-    """Where a value of a document is, and the text there."""
+    """Return the place of a value of a document, and the text there."""
     span = reading.documents[of].locate(*path)
     return str(span), span.underlined

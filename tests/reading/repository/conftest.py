@@ -15,7 +15,7 @@ from tests.programs.building import are_missing
 
 @pytest.fixture(scope="session")
 def helm() -> str:
-    """The path of `helm`."""
+    """Return the path of `helm`."""
     if are_missing("helm"):
         give_up("helm", "install it, or Go to build it")
     return str(find("helm"))
@@ -23,7 +23,7 @@ def helm() -> str:
 
 @pytest.fixture(scope="session")
 def _kubectl() -> Path | None:
-    """The folder of a `kubectl` that is not on the PATH."""
+    """Return the folder of a `kubectl` that is not on the PATH."""
     if any(map(shutil.which, ("kustomize", "kubectl"))):
         return None
     if are_missing("kubectl"):
@@ -33,7 +33,7 @@ def _kubectl() -> Path | None:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty checkout, which is the working directory."""
+    """Return an empty checkout, which is the working directory."""
     (tmp_path / "repository" / ".git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "repository")
     return tmp_path / "repository"
@@ -41,7 +41,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def kustomize(here: Path, _kubectl: Path | None, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty checkout, beside a program that builds kustomizations."""
+    """Return an empty checkout, with a program that builds kustomizations."""
     if _kubectl is not None:
         monkeypatch.setenv("PATH", f"{_kubectl}{os.pathsep}{os.environ['PATH']}")
     return here

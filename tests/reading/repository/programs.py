@@ -1,4 +1,4 @@
-"""Stand-ins for kustomize and helm that run in this process, and do as much of their work as quick tests need."""
+"""Stand-ins for kustomize and helm that run in this process. They do the part of the work that quick tests need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ORIGIN = "config.kubernetes.io/origin"
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
-    """Put the stand-ins into the place of programs; return the list of those that ran."""
+    """Replace programs by the stand-ins. Return the list of those that ran."""
     ran: list[str] = []
 
     def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> ProgramOutput:
@@ -83,7 +83,7 @@ def _prefixed(
 
 
 def _helm(chart: Path) -> Iterator[str]:
-    """Yield templates without filling anything in, but for `{{ x }}`."""
+    """Yield templates with only `{{ x }}` filled in."""
     for path in sorted(chart.rglob("templates/*.yaml")):
         for text in path.read_text().split("---\n"):
             if text.strip():

@@ -1,4 +1,4 @@
-"""What Applications of Argo CD deploy."""
+"""The objects that Applications of Argo CD deploy."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def test_parameters_win_over_values(here: Path) -> None:
         ("{path: app, plugin: {name: x}}", "`app` is rendered by a plugin of Argo CD"),
     ],
 )
-def test_what_is_not_here_is_left_out(here: Path, source: str, why: str) -> None:
+def test_missing_parts_are_left_out(here: Path, source: str, why: str) -> None:
     environments = found(here, {"k.yaml": application("k", source), "app/policy.yaml": policy("p")})
     assert [(gap.what, gap.where, gap.why) for gap in environments[0].left_out] == [("Application k", "k.yaml:1", why)]
     assert environments[0].parts == ()
 
 
-def test_the_root_of_the_repository_is_meant_by_its_name(here: Path) -> None:
+def test_the_root_of_the_repository_is_recognized_by_its_name(here: Path) -> None:
     (here / ".git" / "config").write_text('[remote "origin"]\n\turl = git@git.example:team/shop.git\n')
     source = "{path: ., repoURL: 'https://mirror.example/x/shop', directory: {include: p.yaml}}"
     environment = found(here, {"k.yaml": application("k", source), "p.yaml": policy("p")})[0]
@@ -202,7 +202,7 @@ def test_one_other_cluster_is_no_choice(here: Path) -> None:
 
 
 @pytest.mark.parametrize("names", [("prod",), ("prod", "staging")])
-def test_an_application_is_what_its_overlay_makes_of_it(names: tuple[str, ...], here: Path) -> None:
+def test_an_application_is_read_as_its_overlay_builds_it(names: tuple[str, ...], here: Path) -> None:
     files = {
         "argocd/base/kustomization.yaml": kustomization("a.yaml"),
         "argocd/base/a.yaml": application("a", "{path: shop-base}"),
@@ -218,7 +218,7 @@ def test_an_application_is_what_its_overlay_makes_of_it(names: tuple[str, ...], 
     assert [part for each in argo for part in each.parts] == [Files((f"shop-{name}/p.yaml",), "shop") for name in names]
 
 
-def test_what_a_kustomization_replaces_in_an_application_is_named(here: Path) -> None:
+def test_replacements_in_an_application_are_named(here: Path) -> None:
     def left_out(kind: str) -> list[tuple[str, str]]:
         target = f"{{select: {{kind: {kind}}}, fieldPaths: [spec.source.path]}}"
         more = f"replacements: [{{source: {{kind: ConfigMap, name: x}}, targets: [{target}]}}]\n"
@@ -244,7 +244,7 @@ def test_a_folder_that_another_repository_may_have_is_named(here: Path) -> None:
     assert environments["c"].parts == (Files(("c/p.yaml",), "shop"),)
 
 
-def test_values_of_another_repository_are_not_those_of_this_one(here: Path) -> None:
+def test_values_of_another_repository_are_not_read_from_this_one(here: Path) -> None:
     def application_with(url: str) -> str:
         chart = "{path: web, repoURL: 'https://git.example/own', helm: {valueFiles: [$v/prod.yaml]}}"
         return application("a", "{}").replace("source: {}", f"sources: [{chart}, {{repoURL: '{url}', ref: v}}]")
@@ -290,7 +290,7 @@ def test_jsonnet_beside_manifests_is_named(name: str, options: str, is_named: bo
     assert _left_out(environment) == ([("Application a", "`app` has Jsonnet")] if is_named else [])
 
 
-def test_what_a_set_changes_in_ways_that_are_not_followed_is_named(here: Path) -> None:
+def test_unsupported_changes_of_an_applicationset_are_named(here: Path) -> None:
     files = {"one/Chart.yaml": _CHART, "set.yaml": _set("[{list: {elements: [{p: one, v: '1'}]}}]", "x", "{{p}}")}
     (environment,) = found(here, files)
     assert environment.left_out == ()

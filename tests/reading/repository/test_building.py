@@ -1,4 +1,4 @@
-"""What becomes of an environment, with stand-ins for the programs that build it: files, spans, what is left out."""
+"""Reading of environments, with stand-ins for the programs that build them: files, spans, omitted parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eastgate.reading.manifests.codes import DUPLICATE_KEY
 from eastgate.reading.repository import ChartRender, Environment, Files, KustomizeBuild
 from eastgate.reading.repository.closure import BuildFiles
 from eastgate.reading.repository.helm import last_key_wins
-from eastgate.reading.repository.rewriting import merged, remote_files, tolerant
+from eastgate.reading.repository.rewriting import allow_missing_targets, merged, remote_files
 from eastgate.settings import Settings
 from tests.reading.repository.building import POLICY, built, environment, left_out, names, places, write
 from tests.reading.repository.programs import stand_in
@@ -25,7 +25,7 @@ CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
 
 @pytest.fixture
 def ran(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The stand-ins that ran, in a checkout that is the working directory."""
+    """Return the stand-ins that ran, in a checkout that is the working directory."""
     assert here.exists()
     (tmp_path / "bin").mkdir()
     return stand_in(monkeypatch, tmp_path / "bin")
@@ -97,7 +97,7 @@ def test_a_folder_without_a_kustomization(ran: list[str], here: Path) -> None:
     assert ran == ["kustomize"]
 
 
-def test_what_is_no_kustomization(ran: list[str], here: Path) -> None:
+def test_invalid_kustomizations(ran: list[str], here: Path) -> None:
     write(
         here, {"list/kustomization.yaml": "- a\n", "empty/kustomization.yaml": "resources: [x]\n", "no/x.yaml": POLICY}
     )
@@ -107,7 +107,7 @@ def test_what_is_no_kustomization(ran: list[str], here: Path) -> None:
     assert ran == ["kustomize"] * 2
 
 
-def test_what_is_out_of_bounds(ran: list[str], here: Path, tmp_path: Path) -> None:
+def test_paths_out_of_bounds(ran: list[str], here: Path, tmp_path: Path) -> None:
     write(tmp_path, {"out/kustomization.yaml": "resources: []\n", "out/Chart.yaml": CHART, "out/a.yaml": POLICY})
     reading = built(
         KustomizeBuild("../out"), ChartRender("../out", "x"), ChartRender("none", "x"), Files(("../out/a.yaml",))
@@ -132,7 +132,7 @@ def test_manifests_of_several_environments(ran: list[str], here: Path) -> None:
     assert ran == ["kustomize"] * 2
 
 
-def test_an_error_in_a_built_policy_closes_what_it_is_about(ran: list[str], here: Path) -> None:
+def test_an_error_in_a_built_policy_closes_its_targets(ran: list[str], here: Path) -> None:
     write(here, {"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": POLICY.replace("port: 80", "port: 80000000")})
     manifests = read_manifests([environment(KustomizeBuild("."))])
     (error,) = manifests.reporter.errors
@@ -140,7 +140,7 @@ def test_an_error_in_a_built_policy_closes_what_it_is_about(ran: list[str], here
     assert (len(manifests.closing), manifests.strays, ran) == (1, [], ["kustomize"])
 
 
-def test_what_a_build_reads_is_watched(ran: list[str], here: Path) -> None:
+def test_the_input_of_a_build_is_watched(ran: list[str], here: Path) -> None:
     write(here, {"base/kustomization.yaml": "resources: [web.yaml]\n", "base/web.yaml": POLICY, "plain.yaml": POLICY})
     write(here, {"prod/kustomization.yaml": "resources: [../base]\nhelmCharts: [{name: web}]\n"})
     write(here, {"web/Chart.yaml": CHART, "web/templates/_x.tpl": "", "v.yaml": "", "top/x.yaml": POLICY})
@@ -203,7 +203,7 @@ def test_patches_without_a_target_get_one() -> None:
         "patchesStrategicMerge": [patch, "gone.yaml"],
         "patchesJson6902": [{"path": "j", "target": {"kind": "Pod"}}],
     }
-    result = tolerant(value, lambda _: None)
+    result = allow_missing_targets(value, lambda _: None)
     patches = result["patches"]
     assert isinstance(patches, list)
     assert result.keys() == {"patches"}

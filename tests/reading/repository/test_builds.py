@@ -1,4 +1,4 @@
-"""Kustomizations of environments are built, and what cannot be built is named."""
+"""Kustomizations of environments are built, and parts that cannot be built are named."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_flux_overlays_the_kustomization_of_the_folder(kustomize: Path) -> None:
     assert "port: 81" in text
 
 
-def test_images_of_flux_replace_those_of_the_kustomization(kustomize: Path) -> None:
+def test_images_of_flux_replace_images_of_the_kustomization(kustomize: Path) -> None:
     pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: app}]}\n"
     images = "resources: [pod.yaml]\nimages: [{name: app, newName: other, digest: sha256:1}]\n"
     write(kustomize, {"kustomization.yaml": images, "pod.yaml": pod})
@@ -161,7 +161,7 @@ def test_a_generator_is_built_without_the_sources_that_are_not_there(kustomize: 
     ]
 
 
-def test_a_patch_of_what_is_there_applies_beside_what_is_left_out(kustomize: Path) -> None:
+def test_a_patch_of_a_present_object_applies_beside_omitted_parts(kustomize: Path) -> None:
     patch = POLICY.replace("port: 80", "port: 81")
     write(kustomize, {**BASE, "prod/patch.yaml": f"{patch}---\n{_deployment('gone')}"})
     write(
@@ -183,7 +183,7 @@ def test_a_file_that_would_be_fetched_is_left_out(kustomize: Path) -> None:
     assert left_out(reading) == [patch, (f"`x={REMOTE}` of configMapGenerator", "base/kustomization.yaml:5", why)]
 
 
-def test_what_has_nothing_that_decides_is_not_built(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kustomization_without_deciding_objects_is_not_built(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unused = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n"
     programs = {"kustomize": f"#!{sys.executable}\nraise AssertionError('it runs')\n"}
     write(here.parent / "bin", programs)
@@ -206,7 +206,7 @@ def test_what_has_nothing_that_decides_is_not_built(here: Path, monkeypatch: pyt
     assert len(read_environment(environment(KustomizeBuild(".")), skim=True).unbuilt) == 1
 
 
-def test_what_does_not_build_is_left_out_with_the_words_of_the_program(kustomize: Path) -> None:
+def test_a_failed_build_is_left_out_with_the_error_of_the_program(kustomize: Path) -> None:
     write(kustomize, {**BASE, "bad/kustomization.yaml": "resources: [../base]\npatches: [{path: none.yaml}]\n"})
     reading = built(KustomizeBuild("base"), KustomizeBuild("bad"))
     assert names(reading) == ["default/web"]
@@ -258,9 +258,7 @@ def test_nothing_outside_of_the_repository_is_read(kustomize: Path, tmp_path: Pa
     write(tmp_path, {"outside/y.yaml": POLICY.replace("name: web", "name: y")})
     reading = built(KustomizeBuild("prod"))
     assert names(reading) == []
-    assert {why for _, _, why in left_out(reading)} == {
-        "it leads out of what is read; read it all the same with --follow"
-    }
+    assert {why for _, _, why in left_out(reading)} == {"it leads out of the given folder; to read it, use --follow"}
     for name in (str(tmp_path / "outside/secret.txt"), "../../outside/secret.txt"):
         write(kustomize, {"gen/kustomization.yaml": f"configMapGenerator: [{{name: a, files: ['{name}']}}]\n"})
         ((what, _, why),) = left_out(built(KustomizeBuild("gen")))
@@ -297,7 +295,7 @@ spec:
 
 
 def _built_text(here: Path, files: dict[str, str], *, skim: bool = True) -> tuple[str, list[tuple[str, str, str]]]:
-    """What a kustomization is built to, of a policy and a definition of a kind."""
+    """Return the output for a kustomization with a policy and a CRD."""
     write(here, {"web.yaml": POLICY, "crd.yaml": f"{DEFINITION}---\n{_deployment('a')}", **files})
     reading = read_environment(environment(KustomizeBuild(".")), skim=skim)
     (text,) = {document.span.built.source.text for document in reading.documents if document.span.built} or {""}
@@ -311,7 +309,7 @@ def test_definitions_of_kinds_are_built_without_their_bodies(kustomize: Path) ->
     assert "  name: a\n" in text
     assert ("schema" in text, lost) == (False, [])
     whole, _ = _built_text(kustomize, {}, skim=False)
-    assert "schema" in whole  # whoever wants everything gets it
+    assert "schema" in whole  # a reader of everything gets the schema
 
 
 @pytest.mark.parametrize(
@@ -319,7 +317,7 @@ def test_definitions_of_kinds_are_built_without_their_bodies(kustomize: Path) ->
     [
         ("target: {kind: CustomResourceDefinition, name: things.example.com}", True),
         ("target: {kind: CustomResourceDefinition, name: other.example.com}", False),
-        ("target: {kind: Custom.*}", True),  # it fails without a body
+        ("target: {kind: Custom.*}", True),  # it fails without a schema
     ],
     ids=["named", "another", "any"],
 )
@@ -331,7 +329,7 @@ def test_a_patch_of_a_definition_finds_its_body(patch: str, is_whole: bool, kust
 
 
 @pytest.mark.parametrize("field", ["transformers", "crds"])
-def test_what_may_look_into_definitions_gets_them_whole(field: str, kustomize: Path) -> None:
+def test_fields_that_may_read_schemas_get_whole_crds(field: str, kustomize: Path) -> None:
     more = "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: l}\nlabels: {x: y}\n"
     files = {"more.yaml": more if field == "transformers" else "{}"}
     kustomization = f"resources: [web.yaml, crd.yaml]\n{field}: [more.yaml]\n"
@@ -346,7 +344,7 @@ def test_a_mistake_beside_a_definition_is_named(kustomize: Path) -> None:
     assert "none.yaml" in why
 
 
-def test_places_are_looked_up_when_somebody_asks(kustomize: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_positions_are_computed_on_demand(kustomize: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Span] = []
     look_up = BuiltText.origin_of
 
@@ -362,4 +360,4 @@ def test_places_are_looked_up_when_somebody_asks(kustomize: Path, monkeypatch: p
     (span,) = (policy.span for policy in manifests.policies)
     copies = [copy.copy(span), pickle.loads(pickle.dumps(span))]  # noqa: S301 - our own
     assert [str(each) for each in (span, span, *copies)] == ["base/web.yaml:1:1"] * 4
-    assert len(asked) == 3  # the first one keeps it
+    assert len(asked) == 3  # the first one caches it

@@ -1,4 +1,4 @@
-"""What was built is not built again, unless something that the build reads has changed. A stand-in counts builds."""
+"""A build does not run again unless its input has changed. A stand-in counts builds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eastgate.reading.manifests import rendering
 from eastgate.reading.repository import ChartRender, KustomizeBuild, Part
 from tests.reading.repository.building import POLICY, built, left_out, names, write
 
-# A stand-in that writes each manifest in the folder that it is given, and says that it ran.
+# A stand-in that writes each manifest in the given folder, and logs its run.
 PROGRAM = f"""#!{sys.executable}
 import os, sys, time
 with open(os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), "log"), "a") as log:
@@ -39,7 +39,7 @@ EITHER = pytest.mark.parametrize(
 
 @pytest.fixture
 def log(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file in which stand-ins say that they ran."""
+    """Return the file in which stand-ins log their runs."""
     programs = tmp_path / "bin"
     write(programs, {"kustomize": PROGRAM, "helm": PROGRAM, "log": ""})
     for name in ("kustomize", "helm"):
@@ -51,7 +51,7 @@ def log(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _builds(log: Path, *parts: Part) -> int:
-    """How many programs ran for some parts."""
+    """Return the number of programs that ran for some parts."""
     before = len(log.read_text().splitlines())
     built(*parts, helm="helm")
     return len(log.read_text().splitlines()) - before
@@ -133,7 +133,7 @@ def test_a_copy_of_the_repository_has_the_same_builds(log: Path, here: Path, mon
     assert _builds(log, KustomizeBuild("prod")) == 0
 
 
-def test_what_fails_is_kept_too(log: Path, here: Path) -> None:
+def test_failures_are_cached_too(log: Path, here: Path) -> None:
     write(here, {**KUSTOMIZATION, "prod/program": "sys.stderr.write('Error: no\\n'); sys.exit(1)"})
     said = [left_out(built(KustomizeBuild("prod"))) for _ in range(2)]
     assert (
@@ -145,16 +145,14 @@ def test_what_fails_is_kept_too(log: Path, here: Path) -> None:
 
 
 @pytest.mark.parametrize("program", ["time.sleep(60)", "os.kill(os.getpid(), 9)"])
-def test_what_is_stopped_may_do_better_the_next_time(
-    program: str, log: Path, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rendering, "_SECONDS", 1)
+def test_a_timeout_is_not_cached(program: str, log: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "_TIMEOUT_SECONDS", 1)
     write(here, {**KUSTOMIZATION, "prod/program": program})
     assert [_builds(log, KustomizeBuild("prod")) for _ in range(2)] == [1, 1]
     assert len(left_out(built(KustomizeBuild("prod")))) == 1
 
 
-def test_a_file_that_changes_meanwhile_is_not_what_was_built(log: Path, here: Path) -> None:
+def test_a_file_that_changes_meanwhile_is_not_part_of_the_build(log: Path, here: Path) -> None:
     change = f"open({str(here / 'prod/web.yaml')!r}, 'w').write({POLICY.replace('name: web', 'name: late')!r})"
     write(here, {**KUSTOMIZATION, "prod/program": change})
     assert names(built(KustomizeBuild("prod"))) == ["default/web"]

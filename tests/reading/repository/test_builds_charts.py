@@ -1,4 +1,4 @@
-"""Charts of environments are rendered, and what cannot be rendered is named."""
+"""Charts of environments are rendered, and parts that cannot be rendered are named."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_a_chart_of_the_repository_with_the_name_and_a_fitting_version_is_taken_
 
 
 FAR = (("near", "~1.0"), ("far", "*"), ("web", "1.0.0"))
-MISSING = ("far", "web")  # the chart in `lib/far` has another name, and no chart is in itself
+MISSING = ("far", "web")  # the chart in `lib/far` has another name, and no chart contains itself
 
 
 def test_charts_that_need_each_other_have_an_end(helm: str, here: Path) -> None:

@@ -1,4 +1,4 @@
-"""Repositories that are made to do harm: they read nothing that they must not, and take no more than their share."""
+"""Hostile repositories: they cannot make Eastgate read other files, or use too many resources."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def test_charts_see_no_variables(helm: str, here: Path, monkeypatch: pytest.Monk
 def test_a_chart_takes_its_share(
     template: str, why: str, helm: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rendering, "_SECONDS", 3)
-    monkeypatch.setattr(rendering, "_MOST_BYTES", 100_000)
+    monkeypatch.setattr(rendering, "_TIMEOUT_SECONDS", 3)
+    monkeypatch.setattr(rendering, "_MAX_BYTES", 100_000)
     write(here, {**CHART, "web/templates/x.yaml": f"{POLICY}{template}"})
     ((what, _, said),) = left_out(built(ChartRender("web", "my"), helm=helm))
     assert (what, why in said) == ("chart `web`", True)
@@ -96,14 +96,14 @@ def test_memory_is_bounded(here: Path, tmp_path: Path, monkeypatch: pytest.Monke
     write(tmp_path / "bin", {"kustomize": program})
     os.chmod(tmp_path / "bin/kustomize", 0o755)  # noqa: S103
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr(rendering, "_MOST_MEMORY", 1 << 29)
+    monkeypatch.setattr(rendering, "_MAX_MEMORY_BYTES", 1 << 29)
     write(here, {"kustomization.yaml": "resources: []\n"})
     ((_, _, why),) = left_out(built(KustomizeBuild(".")))
     assert "MemoryError" in why
 
 
 def test_a_build_of_too_many_files_is_left_out(helm: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closures, "_MOST_FILES", 10)
+    monkeypatch.setattr(closures, "_MAX_FILES", 10)
     names_of = [f"f{number}.yaml" for number in range(20)]
     write(here, {**CHART, **{f"web/templates/{name}": POLICY for name in names_of}})
     write(here, {"kustomization.yaml": f"resources: [{', '.join(names_of)}]\n", **dict.fromkeys(names_of, POLICY)})

@@ -1,4 +1,4 @@
-"""Kustomizations that are built together come out as they do alone, or are built alone."""
+"""Kustomizations that are built together have the same output as alone, or are built alone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _named(name: str, text: str = POLICY) -> str:
 
 @pytest.fixture
 def ran(kustomize: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The numbers of kustomizations that each run of the program has built."""
+    """Return the numbers of kustomizations that each run of the program has built."""
     runs: list[int] = []
     run = rendering.run
 
@@ -58,7 +58,7 @@ def ran(kustomize: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def _texts(*parts: Part) -> list[tuple[str, list[str]]]:
-    """What each part is when all are built at once: the text, and what is left out."""
+    """Return the text and the omitted parts of each part when all are built at once."""
     place = environment(*parts)
     builds = Builds([(part, place) for part in parts], Bounds.of([place.root]))  # type: ignore[misc]
     results = [builds.result(part, place) for part in parts]  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ def _texts(*parts: Part) -> list[tuple[str, list[str]]]:
 
 
 def _compare(*parts: Part) -> list[tuple[str, list[str]]]:
-    """Build parts together and alone; return what they are."""
+    """Build parts together and alone, and compare the output. Return it."""
     together = _texts(*parts)
     assert together == [text for part in parts for text in _texts(part)]
     return together
@@ -101,7 +101,7 @@ def test_overlays_of_one_base_are_built_apart(kustomize: Path, ran: list[int]) -
     assert ["namespace: dev" in text for text, _ in texts] == [True, False]
 
 
-def test_a_reference_is_never_to_what_another_one_generates(kustomize: Path, ran: list[int]) -> None:
+def test_a_reference_never_leads_to_a_generated_object_of_another(kustomize: Path, ran: list[int]) -> None:
     write(kustomize, {"a/kustomization.yaml": "resources: [d.yaml]\n", "a/d.yaml": DEPLOYMENT})
     write(kustomize, {"b/kustomization.yaml": f"resources: [p.yaml]\n{GENERATOR}", "b/p.yaml": POLICY})
     texts = _compare(KustomizeBuild("a"), KustomizeBuild("b"))
@@ -110,7 +110,7 @@ def test_a_reference_is_never_to_what_another_one_generates(kustomize: Path, ran
     assert set(ran) == {1}
 
 
-def test_a_reference_is_never_to_what_another_one_moves(kustomize: Path, ran: list[int]) -> None:
+def test_a_reference_never_leads_to_a_moved_object_of_another(kustomize: Path, ran: list[int]) -> None:
     write(kustomize, {"a/kustomization.yaml": "resources: [r.yaml]\n", "a/r.yaml": BINDING})
     write(kustomize, {"b/kustomization.yaml": "resources: [s.yaml]\nnamespace: b\n", "b/s.yaml": READER})
     assert "namespace: default\n" in _compare(KustomizeBuild("a"), KustomizeBuild("b"))[0][0]
@@ -125,7 +125,7 @@ def test_a_reference_is_never_to_what_another_one_moves(kustomize: Path, ran: li
     ],
     ids=["escaped", "whole"],
 )
-def test_what_is_renamed_unseen_is_built_alone(patch: str, kustomize: Path, ran: list[int]) -> None:
+def test_a_kustomization_with_hidden_renames_is_built_alone(patch: str, kustomize: Path, ran: list[int]) -> None:
     patches = f"patches:\n- target: {{kind: NetworkPolicy}}\n  patch: '{patch}'\n"
     for name in "abcde":
         write(kustomize, {f"{name}/kustomization.yaml": "resources: [p.yaml]\n", f"{name}/p.yaml": _named(name)})
@@ -155,7 +155,7 @@ def test_one_that_is_broken_stops_no_other(kustomize: Path, ran: list[int]) -> N
         "crds: []\nopenapi: {}\n",
     ],
 )
-def test_what_may_reach_further_is_built_alone(more: str, kustomize: Path, ran: list[int]) -> None:
+def test_a_kustomization_with_wider_effects_is_built_alone(more: str, kustomize: Path, ran: list[int]) -> None:
     for name in "abc":
         write(kustomize, {f"{name}/kustomization.yaml": "resources: [p.yaml]\n", f"{name}/p.yaml": _named(name)})
     write(kustomize, {"b/kustomization.yaml": f"resources: [p.yaml]\n{more}"})
@@ -172,7 +172,7 @@ def test_flux_may_add_to_one_of_a_batch(kustomize: Path, ran: list[int]) -> None
     assert ran[0] == 3
 
 
-def test_what_was_built_together_is_not_built_again(
+def test_builds_of_a_batch_are_not_repeated(
     kustomize: Path, ran: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

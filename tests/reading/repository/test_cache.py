@@ -1,4 +1,6 @@
-"""The cache of builds answers only for the content that it was filled with, and only where nobody else writes."""
+"""The cache of builds answers only for the content that it was filled with, and only if no other user can
+write to it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ KEY = key_of([b"a"])
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a cache that is there already."""
+    """Return the folder of an existing cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("EASTGATE_CACHE")
     BuildCache.of_user().put(KEY, b"built")
@@ -115,20 +117,20 @@ def test_a_folder_that_cannot_be_written_to_is_none(folder: Path) -> None:
     assert built.get(KEY) is None
 
 
-def test_what_was_used_longest_ago_goes_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_entry_is_removed_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = BuildCache.of_user()
     keys = [key_of([bytes([number])]) for number in range(3)]
     for age, key in enumerate(keys):
         built.put(key, b"x" * 100)
         os.utime(folder / key, (1000 - age, 1000 - age))
     assert built.get(keys[2]) is not None  # which makes it the newest
-    monkeypatch.setattr(cache, "_MOST_BYTES", 300)
+    monkeypatch.setattr(cache, "_MAX_BYTES", 300)
     built.trim()
     assert [built.get(key) is not None for key in (*keys, KEY)] == [False, False, True, True]
 
 
 def test_a_large_entry_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_MOST_ENTRY", 100)
+    monkeypatch.setattr(cache, "_MAX_ENTRY_BYTES", 100)
     built = BuildCache.of_user()
     built.put(key_of([b"b"]), b"x" * 101)
     assert built.get(key_of([b"b"])) is None

@@ -1,4 +1,4 @@
-"""What else a repository deploys: kustomizations, charts, skaffold, folders; and what must not be read."""
+"""Other deployments of a repository: kustomizations, charts, skaffold, folders; and files that must not be read."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_bases_and_components_are_no_environments(here: Path) -> None:
     }
 
 
-def test_what_an_earlier_entry_uses_is_no_entry_of_its_own(here: Path) -> None:
+def test_files_of_an_earlier_entry_are_not_entries(here: Path) -> None:
     files = {
         "clusters/x/k.yaml": flux("k", "./by-flux"),
         "by-flux/kustomization.yaml": kustomization("p.yaml"),
@@ -160,9 +160,9 @@ def test_links_are_followed_inside_and_end(here: Path) -> None:
     environments = find_environments(["."], Bounds.of(["."]), reporter, RepositoryOptions())
     assert named(environments)["a"].parts == (Files(("a/p.yaml",)),)
     assert sorted(finding.message for finding in reporter) == [
-        "`a/out.yaml` leads out of what is read, and is followed only with --follow",
-        "`a/pipe.yaml` is a pipe, and no manifest",
-        "`out` leads out of what is read, and is followed only with --follow",
+        "`a/out.yaml` leads out of the given folder, and is followed only with --follow",
+        "`a/pipe.yaml` is a pipe, not a manifest",
+        "`out` leads out of the given folder, and is followed only with --follow",
     ]
 
 
@@ -270,7 +270,7 @@ def test_of_charts_in_a_circle_one_is_deployed(here: Path) -> None:
     assert _kinds(here, files) == {"a": EntryKind.CHART}
 
 
-def test_a_chart_of_a_component_that_nobody_uses_is_deployed(here: Path) -> None:
+def test_a_chart_of_an_unused_component_is_deployed(here: Path) -> None:
     component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nhelmGlobals: {chartHome: ..}\n"
     files = {"a/Chart.yaml": _CHART.format("a"), "k/kustomization.yaml": f"{component}helmCharts: [{{name: a}}]\n"}
     assert _kinds(here, files) == {"a": EntryKind.CHART}
@@ -286,7 +286,7 @@ def test_the_file_of_a_tool_that_leads_out_is_not_read(here: Path) -> None:
     assert len(reporter.errors) == 1
 
 
-def test_what_skaffold_would_fetch_or_change_is_named(here: Path) -> None:
+def test_parts_that_skaffold_would_fetch_or_change_are_named(here: Path) -> None:
     text = "apiVersion: skaffold/v4beta6\nkind: Config\n"
     text += "requires: [{git: {repo: 'https://git.example/x'}}]\n"
     text += "manifests: {rawYaml: ['a.yaml', 'https://example.com/d.yaml'], kpt: [x], transform: [{name: y}]}\n"

@@ -1,4 +1,4 @@
-"""What a cluster gets through Flux."""
+"""The objects that a cluster gets through Flux."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _release(name: str, chart: str, spec: str = "", kind: str = "GitRepository")
     )
 
 
-def test_what_is_reached_through_a_root_is_one_environment(here: Path) -> None:
+def test_a_root_and_all_that_it_leads_to_are_one_environment(here: Path) -> None:
     environments = found(
         here,
         {
@@ -155,11 +155,11 @@ def test_a_local_chart_is_rendered_with_the_values_of_its_release(here: Path) ->
     )
     chart = ChartRender("chart", "prod-web", "prod", (), ({"a": 1}, {"service": {"ports": [{"port": 80}]}}, {"b": 2}))
     assert environment.parts == (Files(("apps/release.yaml",)), chart)
-    (gap,) = environment.left_out  # it may be in the cluster: `optional` says that the release does without it
+    (gap,) = environment.left_out  # it may be in the cluster: with `optional`, the release works without it
     assert (gap.what, gap.can_decide) == ("values of HelmRelease shop/web", True)
 
 
-def test_what_a_release_needs_and_is_not_here_is_left_out(here: Path) -> None:
+def test_missing_parts_of_a_release_are_left_out(here: Path) -> None:
     (environment,) = found(
         here,
         {
@@ -212,7 +212,7 @@ _PATCH = "patches:\n- target: {kind: Kustomization}\n  patch: '[{op: replace, pa
 
 
 @pytest.mark.parametrize("clusters", [("prod",), ("prod", "staging")])
-def test_a_kustomization_is_what_the_overlay_of_a_cluster_makes_of_it(clusters: tuple[str, ...], here: Path) -> None:
+def test_a_kustomization_is_read_as_the_overlay_of_its_cluster_builds_it(clusters: tuple[str, ...], here: Path) -> None:
     files = {
         "clusters/base/kustomization.yaml": kustomization("apps.yaml"),
         "clusters/base/apps.yaml": flux("apps", "./base"),
@@ -241,7 +241,7 @@ def test_a_patch_is_for_its_namespace_and_version(here: Path) -> None:
         assert environment.parts[1:] == (Files((f"{path}/p.yaml",)),), target
 
 
-def test_what_a_build_changes_in_ways_that_are_not_followed_is_named(here: Path) -> None:
+def test_unsupported_changes_of_a_build_are_named(here: Path) -> None:
     why = "`{}` of `c` may change it, which is not followed"
     target = "{select: {kind: Kustomization}, fieldPaths: [spec.path]}"
     operations = "'[{op: move, from: /spec/x, path: /spec/path}]'"
@@ -271,7 +271,7 @@ def test_variables_that_a_build_may_change_are_open(here: Path) -> None:
     assert (builds["app"].variables, builds["app"].hidden) == ({}, None)
 
 
-def test_what_is_suspended_or_for_an_unnamed_cluster_is_read_and_named(here: Path) -> None:
+def test_suspended_deployments_and_those_to_an_unnamed_cluster_are_read_and_named(here: Path) -> None:
     suspended = "it is suspended: what it deployed before may be something else"
     elsewhere = "it deploys to another cluster, which its kubeConfig names"
     for spec, why in (("suspend: true", suspended), ("kubeConfig: {secretRef: {}}", elsewhere)):

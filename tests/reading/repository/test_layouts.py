@@ -1,6 +1,6 @@
 """Every layout of tests/repositories has the environments that its `environments.txt` lists.
 
-`UPDATE=1 pytest tests/reading/repository/test_layouts.py` writes these anew.
+`UPDATE=1 pytest tests/reading/repository/test_layouts.py` rewrites these.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LAYOUTS = Path(__file__).parents[2] / "repositories"
 
 
 def described(environment: Environment) -> Iterator[str]:
-    """The lines that say what an environment is made of."""
+    """Return lines that describe the parts of an environment."""
     namespace = f" in {environment.namespace}" if environment.namespace else ""
     yield f"{environment.name}: {environment.kind.value} {environment.entry}{namespace}"
     for part in environment.parts:

@@ -1,4 +1,4 @@
-"""Names of environments say as little as tells them apart."""
+"""Names of environments are as short as possible and unique."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables are filled in as Flux's envsubst does; what has no known value stays as it is written, and is open."""
+"""Variables are filled in as Flux's envsubst does. A variable without a known value stays unchanged, and is open."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _KNOWN = {"A": "abcdEFGH28ij", "PATH": "/path/to/file", "FILE": "bash.string.txt
         ("${A,,}", "abcdefgh28ij"),
         ("${PATH:1}", "path/to/file"),
         ("${PATH:1:4}", "path"),
-        ("${PATH:-4}", "/path/to/file"),  # a default, and no position
-        ("${PATH: -4}", "/path/to/file"),  # no number to Go
+        ("${PATH:-4}", "/path/to/file"),  # a default, not a position
+        ("${PATH: -4}", "/path/to/file"),  # not a number in Go
         ("${A:9999}", ""),
         ("${NONE=xyz}", "xyz"),
         ("${NONE:=xyz}", "xyz"),
         ("${NONE:-}", ""),
         ("${EMPTY:=xyz}", "xyz"),
-        ("${A:+xyz}", "abcdEFGH28ij"),  # every one of these operators is a default to Flux
+        ("${A:+xyz}", "abcdEFGH28ij"),  # Flux treats every one of these operators as a default
         ("${NONE:=${A}}", "abcdEFGH28ij"),
         ("${NONE:=a${A}-b}", "aabcdEFGH28ij-b"),
         ("${NONE:=a$$b}", "a$$b"),
@@ -70,7 +70,7 @@ def test_an_expression_is_filled_in(text: str, expected: str) -> None:
         ("${A:=", ("A:=",)),
     ],
 )
-def test_what_has_no_known_value_stays_as_it_is_written(text: str, names: tuple[str, ...]) -> None:
+def test_a_variable_without_a_known_value_stays_unchanged(text: str, names: tuple[str, ...]) -> None:
     assert substitute(text, _KNOWN, ["SECRET"]) == (text, names)
 
 

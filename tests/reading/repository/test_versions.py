@@ -1,4 +1,4 @@
-"""Constraints on versions of charts mean what they mean to helm."""
+"""Constraints on versions of charts have the same meaning as in helm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkouts with a few files, and the environments that are found in them."""
+"""Checkouts with a few files, and the environments in them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ KUSTOMIZATION = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomizatio
 
 
 def kustomization(*resources: str, more: str = "") -> str:
-    """A kustomization of some resources."""
+    """Return a kustomization of some resources."""
     return f"{KUSTOMIZATION}resources: [{', '.join(resources)}]\n{more}"
 
 
 def flux(name: str, path: str, spec: str = "") -> str:
-    """A Flux Kustomization. The lines of `spec` are fields of it."""
+    """Return a Flux Kustomization. The lines of `spec` are fields of it."""
     lines = "".join(f"  {line}\n" for line in spec.splitlines())
     return (
         f"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n"
@@ -28,7 +28,7 @@ def flux(name: str, path: str, spec: str = "") -> str:
 
 
 def application(name: str, source: str, namespace: str = "shop") -> str:
-    """An Application of Argo CD. `source` is a mapping in brackets."""
+    """Return an Application of Argo CD. `source` is a mapping in brackets."""
     return (
         "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
         f"metadata: {{name: {name}}}\nspec:\n  destination: {{namespace: {namespace}}}\n  source: {source}\n"
@@ -36,12 +36,12 @@ def application(name: str, source: str, namespace: str = "shop") -> str:
 
 
 def policy(name: str, app: str = "web") -> str:
-    """A policy."""
+    """Return a policy."""
     return POLICY.replace("name: web", f"name: {name}").replace("app: web", f"app: {app}")
 
 
 def found(folder: Path, files: dict[str, str], *paths: str, exclude: tuple[str, ...] = ()) -> list[Environment]:
-    """Write files, and return the environments of a folder or of some in it; nothing may be wrong with them."""
+    """Write files, and return the environments of a folder or of some in it, without any error."""
     write(folder, files)
     reporter = Reporter()
     given = list(paths) or ["."]
@@ -51,5 +51,5 @@ def found(folder: Path, files: dict[str, str], *paths: str, exclude: tuple[str, 
 
 
 def named(environments: list[Environment]) -> dict[str, Environment]:
-    """Environments by their names."""
+    """Return environments by their names."""
     return {environment.name: environment for environment in environments}

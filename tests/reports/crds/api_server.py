@@ -1,9 +1,9 @@
-"""As much of an API server as a policy meets: nulls and unknown fields dropped, the schema, CEL, admission policies.
+"""A model of an API server: it drops nulls and unknown fields, and applies the schema, CEL and admission policies.
 
-A real one is asked whether this is right (`test_server`).
+`test_server` compares the model with a real API server.
 
-Written from the documentation of CustomResourceDefinitions and on the reference implementation of JSON Schema, with
-RE2 for patterns and the CEL team's own core for rules. It shares nothing with the checks of the product.
+It is written from the documentation of CustomResourceDefinitions, on the reference implementation of JSON Schema, with
+RE2 for patterns and the CEL team's own core for rules. It shares no code with the checks of the product.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from eastgate.settings import MeshMode
 
 Schema = dict[str, Any]
 
-used_rules: dict[str, set[bool]] = {}  # each CEL rule that was asked, with its answers
+used_rules: dict[str, set[bool]] = {}  # each evaluated CEL rule, with its results
 
 
 @cache
@@ -31,7 +31,7 @@ def _compiled(rule: str, variable: str) -> Any:
 
 
 def holds(rule: str, variable: str, value: object) -> bool:
-    """What a rule says; an error is a refusal, as in an API server."""
+    """Return the result of a rule. An error is a refusal, as in an API server."""
     answer = _compiled(rule, variable).eval(data={variable: value}).plain_value()
     used_rules.setdefault(rule, set()).add(answer is True)
     return answer is True
@@ -44,7 +44,7 @@ def _type(validator: Any, kind: str, instance: object, schema: Schema) -> Iterat
 
 
 def _not_of_null(keyword: str) -> Any:
-    """Of a null an API server checks the type and the choices, and nothing else."""
+    """Return a keyword that accepts every null. An API server checks only the type and the choices of a null."""
 
     def check(validator: Any, value: Any, instance: object, schema: Schema) -> Iterator[ValidationError]:
         if instance is not None:
@@ -89,7 +89,7 @@ _Validator = extend(  # type: ignore[no-untyped-call]
 
 @cache
 def served() -> dict[tuple[str, str], Schema]:
-    """The schema of each kind in each version, by apiVersion and kind."""
+    """Return the schema of each kind in each version, by apiVersion and kind."""
     return {
         (f"{one['spec']['group']}/{version['name']}", one["spec"]["names"]["kind"]): version["schema"][
             "openAPIV3Schema"
@@ -100,7 +100,7 @@ def served() -> dict[tuple[str, str], Schema]:
 
 
 def without_nulls(value: object, schema: Schema) -> object:
-    """An API server drops a null where the schema knows the field and does not allow null."""
+    """Return a value without nulls that the schema names but does not allow. An API server drops them."""
     if isinstance(value, list):
         return [without_nulls(one, schema.get("items", {})) for one in value]
     if not isinstance(value, dict):
@@ -111,14 +111,14 @@ def without_nulls(value: object, schema: Schema) -> object:
 
 
 def pruned(value: object, schema: Schema) -> object:
-    """Without the fields that the schema does not name, except where it keeps them."""
+    """Return a value without fields that the schema does not name, except where it keeps them."""
     if isinstance(value, list):
         return [pruned(one, schema.get("items", {})) for one in value]
     if not isinstance(value, dict) or schema.get("type") != "object":
         return value
     known, keep = schema.get("properties", {}), schema.get("x-kubernetes-preserve-unknown-fields", False)
     more = schema.get("additionalProperties")
-    if not known and more is None:  # metadata, which the API server itself knows
+    if not known and more is None:  # metadata, whose schema the API server has
         return value
     return {key: pruned(one, known.get(key, more or {})) for key, one in value.items() if key in known or more or keep}
 
@@ -138,16 +138,16 @@ def _admission(mode: MeshMode) -> dict[tuple[str, str], list[dict[str, str]]]:
 
 
 def schema_errors(schema: Schema, value: object) -> list[str]:
-    """What is wrong with a value of which nothing is dropped any more."""
+    """Return the schema errors of a value after pruning."""
     return [error.message for error in _Validator(schema).iter_errors(value)]
 
 
 def refusals(manifest: Schema, mode: MeshMode) -> list[str]:
-    """Why an API server refuses to take an object; nothing where it takes it."""
+    """Return the reasons why an API server refuses an object; empty if it accepts the object."""
     kind = (str(manifest["apiVersion"]), str(manifest["kind"]))
     schema = served()[kind]
     stored = pruned(without_nulls(manifest, schema), schema)
     found = schema_errors(schema, stored)
-    if not found:  # admission policies see only what the schema has let through
+    if not found:  # admission policies see only objects that fit the schema
         found += [one["message"] for one in _admission(mode)[kind] if not holds(one["expression"], "object", stored)]
     return found

@@ -1,4 +1,4 @@
-"""The switch that writes the goldens anew: `pytest tests/reports/crds --update`."""
+"""The option that rewrites the goldens: `pytest tests/reports/crds --update`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    with contextlib.suppress(ValueError):  # another folder with goldens has it too
+    with contextlib.suppress(ValueError):  # another folder with goldens defines the option too
         parser.addoption("--update", action="store_true", help="write what came out into the expected files")
 
 
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
-    """Whether the goldens are to be written."""
+    """Return whether to rewrite the goldens."""
     return bool(request.config.getoption("--update", default=False))

@@ -1,4 +1,4 @@
-"""Every policy of a served kind that there is in the tree: broken manifests, conformance tables, examples."""
+"""Every policy of a served kind in the repository: broken manifests, conformance tables, examples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SETTINGS = re.compile(rb"# settings: (\w+)=(\w+)\n")
 
 @dataclass(frozen=True)
 class Sample:
-    """A document, what it holds, and what Eastgate says of it."""
+    """A document, its content, and Eastgate's errors for it."""
 
     name: str
     manifest: dict[str, Any]
@@ -32,14 +32,14 @@ class Sample:
 
     @property
     def source(self) -> tuple[str, str]:
-        """The file that it is in, and what it is called there."""
+        """Return its file and its name there."""
         metadata = self.manifest.get("metadata")
         return self.name.rpartition(":")[0], str(metadata.get("name") if isinstance(metadata, dict) else None)
 
 
 @cache
 def samples() -> tuple[Sample, ...]:
-    """All of them, each once."""
+    """Return all samples, each once."""
     found = [*_broken(), *_tables(), *_examples()]
     return tuple({(sample.name, str(sample.manifest), sample.mode): sample for sample in found}.values())
 
@@ -84,7 +84,7 @@ def _samples(documents: list[Document], settings: Settings) -> Iterator[Sample]:
 
 
 def _as_served(manifest: dict[str, Any]) -> dict[str, Any]:
-    """In v1alpha1 a file may list its one target; an API server has it as an object (ruling 5)."""
+    """Return a manifest with one target as an object. In v1alpha1 a file may list its one target (ruling 5)."""
     spec = manifest.get("spec")
     if manifest["apiVersion"] != "gateway.networking.x-k8s.io/v1alpha1" or manifest["kind"] != "AuthorizationPolicy":
         return manifest

@@ -1,8 +1,8 @@
-"""What a rule may cost an API server, estimated as it estimates: from the sizes that the schema allows.
+"""The cost of a rule for an API server, computed like the server's estimate from the sizes that the schema allows.
 
-The constants are those of cel-go and of the Kubernetes libraries, and a real server is asked whether they are right
-(`test_server_cost`). A text counts with four bytes a character. Without a limit it counts as the largest request, and a
-list as a request full of the smallest entries, which is why every list that a rule looks into must have a limit.
+The constants are those of cel-go and of the Kubernetes libraries. `test_server_cost` compares them with a real server.
+A text counts with four bytes a character. Without a limit it counts as the largest request, and a list counts as a
+request full of the smallest entries. So every list that a rule reads needs a limit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NOTHING = Variables()
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule at its place: the schema that it hangs on, and how often there may be such a value in one object."""
+    """A rule at its place: its schema, and the number of such values in one object."""
 
     text: str
     schema: Schema
@@ -34,17 +34,17 @@ class Rule:
 
     @property
     def cost(self) -> int:
-        """What one evaluation costs at most, as the server estimates it when it is given the definition."""
+        """Return the highest cost of one evaluation, as the server estimates it for a definition."""
         return _Estimate(_BYTES_PER_CHARACTER).cost(_tree(self.text), {"self": self.schema})
 
     @property
     def spent(self) -> int:
-        """What one evaluation costs at most when it happens: then characters are counted, not bytes."""
+        """Return the highest cost of one evaluation at run time. Then characters are counted, not bytes."""
         return _Estimate(1).cost(_tree(self.text), {"self": self.schema})
 
 
 def rules(schema: Schema, times: int | None = 1) -> Iterator[Rule]:
-    """Each rule of a schema, from the outside to the inside."""
+    """Yield each rule of a schema, from the outside to the inside."""
     often = LARGEST_REQUEST // (_smallest(schema) + 1) if times is None else times
     for rule in schema.get("x-kubernetes-validations", ()):
         yield Rule(rule["rule"], schema, often)
@@ -92,7 +92,7 @@ class _Estimate:
         return once + self._size(node.over, names) * each
 
     def _call(self, node: Call, names: dict[str, Schema]) -> int:
-        """What a call costs beyond its arguments."""
+        """Return the cost of a call without its arguments."""
         sizes = [self._size(argument, names) for argument in node.arguments]
         match node.function, sizes:
             case "_&&_" | "_||_", _:
@@ -138,7 +138,7 @@ class _Estimate:
 
 
 def _schema(node: Node, names: dict[str, Schema]) -> Schema | None:
-    """The schema of a value that is in the object; None for one that the rule made."""
+    """Return the schema of a value in the object; None for a value that the rule made."""
     match node:
         case Local():
             return names.get(node.name)
@@ -146,7 +146,7 @@ def _schema(node: Node, names: dict[str, Schema]) -> Schema | None:
             inside = _schema(node.operand, names)
             if inside is None or node.tested:
                 return None
-            return dict(inside["properties"][node.name])  # a name that there is not would not compile either
+            return dict(inside["properties"][node.name])  # a name that does not exist would not compile either
         case Call("_[_]", (container, _)):
             inside = _schema(container, names) or {}
             return dict(inside["additionalProperties"]) if "additionalProperties" in inside else _entry(inside)
@@ -159,12 +159,12 @@ def _is_list(node: Node, names: dict[str, Schema]) -> bool:
 
 
 def _entry(schema: Schema) -> Schema:
-    """What a loop over a value sees: entries of a list; keys of a map, whose length is not counted."""
+    """Return the schema of a loop variable: entries of a list, or keys of a map, whose length is not counted."""
     return dict(schema["items"]) if "items" in schema else {"type": "string", "maxLength": 0}
 
 
 def _smallest(schema: Schema) -> int:
-    """How many bytes a value has at least."""
+    """Return the least size of a value in bytes."""
     required = schema.get("required", ())
     inside = sum(len(name) + _smallest(schema["properties"][name]) + 4 for name in required)
     return _SMALLEST.get(schema.get("type", ""), 0) + inside

@@ -1,6 +1,8 @@
-"""What Eastgate rejects, an API server with our definitions and admission policies refuses; what it accepts, it takes.
+"""An API server with our definitions and admission policies refuses the manifests that Eastgate rejects, and accepts
+the others.
 
-Both are held against every policy in the tree. What an API server cannot know is listed here, and nowhere else.
+Both are compared on every policy in the repository. The exceptions, which an API server cannot know, are listed here
+only.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from eastgate.settings import MeshMode
 from tests.reports.crds.api_server import refusals, used_rules
 from tests.reports.crds.corpus import ROOT, Sample, samples
 
-# Why an API server may take what Eastgate rejects. docs/reference/crds.md has the same list.
+# The reasons why an API server may accept a manifest that Eastgate rejects. docs/reference/crds.md has the same list.
 GONE = {
     "metadata": "names, labels and other metadata are the API server's own to check",
     "expressions": "regular expressions, CEL and Rego are checked by who evaluates them",
@@ -33,7 +35,7 @@ _BY_CODE = {
 
 
 def excuse(error: Diagnostic, sample: Sample) -> str | None:
-    """Why an API server may take what has this error."""
+    """Return the reason why an API server may accept a manifest with this error."""
     why = _excuse(error, sample)
     return GONE[why] if why is not None else None
 
@@ -74,7 +76,7 @@ def test_there_is_something_to_compare() -> None:
     assert len(samples()) - len(good) > 500
 
 
-def test_what_eastgate_rejects_an_api_server_refuses() -> None:
+def test_an_api_server_refuses_the_manifests_that_eastgate_rejects() -> None:
     taken = [
         told(sample, found)
         for sample in samples()
@@ -84,16 +86,16 @@ def test_what_eastgate_rejects_an_api_server_refuses() -> None:
     assert taken == []
 
 
-# A list of several targets in v1alpha1, whose Go type has one (ruling 5): a file may hold it, an API server does not.
+# A list of several targets in v1alpha1, whose Go type has one (ruling 5): a file may have it, an API server does not.
 ONLY_IN_FILES = ("conformance/AuthorizationPolicyCoreFeatures/provisional.yaml",)
 
 
 def is_only_in_files(sample: Sample) -> bool:
-    """Whether an API server need not take it: several targets of v1alpha1."""
+    """Return whether an API server may refuse it: several targets of v1alpha1."""
     return sample.name.startswith(ONLY_IN_FILES) and isinstance(sample.manifest["spec"]["targetRefs"], list)
 
 
-def test_what_eastgate_accepts_an_api_server_takes() -> None:
+def test_an_api_server_accepts_the_manifests_that_eastgate_accepts() -> None:
     refused = [
         told(sample, found)
         for sample in samples()
@@ -128,7 +130,7 @@ def test_every_exception_is_in_the_documentation() -> None:
 
 
 def all_rules() -> set[str]:
-    """Every CEL rule that is written into a definition or an admission policy."""
+    """Yield every CEL rule of a definition or an admission policy."""
 
     def within(value: object) -> list[str]:
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""`eastgate crds`: every change of what comes out shows in a golden; `pytest --update` writes these."""
+"""`eastgate crds`: every change of its output shows in a golden. `pytest --update` rewrites the goldens."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def crds(*words: str) -> Result:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_what_comes_out_is_the_golden(name: str, update: bool) -> None:
+def test_the_output_is_the_golden(name: str, update: bool) -> None:
     result = crds(*COMMANDS[name])
     assert result.exit_code == 0
     if update:
@@ -57,7 +57,7 @@ def test_a_kind_is_found_in_any_letter_case_and_may_be_one_of_several() -> None:
     assert [one["spec"]["names"]["kind"] for one in written] == ["AuthPolicy", "XBackend"]
 
 
-def test_an_unknown_kind_is_an_error_that_names_those_that_there_are() -> None:
+def test_an_unknown_kind_is_an_error_that_names_the_known_ones() -> None:
     result = crds("--kind", "Server")
     assert result.exit_code == 2
     assert "there is no kind Server: write AuthPolicy, AuthorizationPolicy," in result.stderr

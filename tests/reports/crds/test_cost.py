@@ -1,4 +1,4 @@
-"""No rule costs an API server more than it allows: when it is given the definition, and when it is given an object."""
+"""No rule costs an API server more than its limits: for the definition, and for an object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON Schemas for editors: nothing good is underlined, and what a schema can see of the bad is."""
+"""JSON Schemas for editors: they accept valid manifests, and refuse the errors that a schema can see."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_nothing_good_is_underlined() -> None:
 
 
 def _underlined(plain: object) -> list[Any]:
-    """All that an editor underlines, but for nulls: where a policy may have one, it is better left out."""
+    """Return all errors in an editor except nulls: where a policy may have a null, it should leave the field out."""
     return [error for error in validator().iter_errors(plain) if error.instance is not None]
 
 

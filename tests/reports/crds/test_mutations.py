@@ -1,4 +1,4 @@
-"""A good policy, changed in one place: Eastgate and an API server still agree whether it is one."""
+"""A valid policy with one change: Eastgate and an API server agree whether it is still valid."""
 
 from __future__ import annotations
 
@@ -42,13 +42,16 @@ VALUES = st.one_of(
 
 @cache
 def good() -> list[dict[str, Any]]:
-    """The policies with which nothing is wrong, each once, whatever they are called."""
+    """Return the valid policies, each once, without regard to their names."""
     found = {json.dumps([one.manifest["kind"], one.manifest["spec"]], sort_keys=True): one for one in fine()}
     return [found[key].manifest for key in sorted(found)]
 
 
 def is_translated(sample: Sample) -> bool:
-    """AuthPolicy is translated in part only: see the excuses in `test_agreement`."""
+    """Return whether all parts are translated.
+
+    AuthPolicy is translated in part only: see the excuses in `test_agreement`.
+    """
     return not sample.manifest["apiVersion"].startswith("apim.kuadrant.io/")
 
 
@@ -70,7 +73,7 @@ def paths(value: object, path: Path = ()) -> Iterator[Path]:
 
 @st.composite
 def changed(draw: st.DrawFn) -> dict[str, Any]:
-    """A good policy, with one or two places of its spec replaced, removed, added to or doubled."""
+    """Draw a valid policy, with one or two places of its spec replaced, removed, added to or doubled."""
     manifest: dict[str, Any] = copy.deepcopy(draw(st.sampled_from(good())))
     for _ in range(draw(st.integers(1, 2))):
         *before, last = draw(st.sampled_from([("spec", *path) for path in paths(manifest["spec"])]))
@@ -93,7 +96,7 @@ def changed(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def errors(manifest: dict[str, Any], mode: MeshMode) -> list[str]:
-    """What Eastgate says of it."""
+    """Return Eastgate's errors for it."""
     (document,) = read_text("changed.json", json.dumps(manifest), positioned=dialects.reads).documents
     reporter = Reporter()
     read = dialects.read_policy if dialects.is_policy(document) else dialects.read_object
@@ -102,7 +105,7 @@ def errors(manifest: dict[str, Any], mode: MeshMode) -> list[str]:
 
 
 def is_one_target_in_a_list(manifest: dict[str, Any]) -> bool:
-    """Ruling 5: only a file may list the targets of v1alpha1."""
+    """Return whether it lists the targets of v1alpha1, which only a file may do (ruling 5)."""
     spec = manifest["spec"]
     is_old = manifest["apiVersion"].endswith("x-k8s.io/v1alpha1") and manifest["kind"] == "AuthorizationPolicy"
     return is_old and isinstance(spec, dict) and isinstance(spec.get("targetRefs"), list)

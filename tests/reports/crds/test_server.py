@@ -1,4 +1,4 @@
-"""The definitions on a real API server: it takes them, and it decides about policies as Eastgate and its model do."""
+"""The definitions on a real API server: it accepts them, and decides about policies as Eastgate and its model do."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _CANARY: Schema = {
 
 
 def written(*options: str) -> str:
-    """What `eastgate crds` writes."""
+    """Return the output of `eastgate crds`."""
     command = [sys.executable, "-m", "eastgate", "crds", *options]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def all_versions() -> list[Schema]:
-    """The definitions with every version served. Nothing is stored here, so nothing needs to be converted."""
+    """Return the definitions with every version served. No object is stored here, so none needs to be converted."""
     made = copy.deepcopy(definitions())
     for one in made:
         for version in one["spec"]["versions"]:
@@ -53,7 +53,7 @@ def all_versions() -> list[Schema]:
 
 
 def answer(server: ApiServer, manifest: Schema) -> str | None:
-    """Why the server refuses to create an object; None where it would."""
+    """Return the reason why the server refuses to create an object, or None."""
     group, _, version = str(manifest["apiVersion"]).partition("/")
     (definition,) = [
         one["spec"]
@@ -70,7 +70,7 @@ def answer(server: ApiServer, manifest: Schema) -> str | None:
 
 @cache
 def unseen() -> dict[tuple[str, str], str]:
-    """What a server accepts though Eastgate rejects it, by file and name, and the reason."""
+    """Return the manifests that a server accepts though Eastgate rejects them, by file and name, with the reason."""
     path = ROOT / "tests" / "reports" / "crds" / "unseen.yaml"
     reasons = yaml.safe_load(path.read_text(encoding="utf-8"))
     return {(file, name): why for why, files in reasons.items() for file, names in files.items() for name in names}
@@ -78,7 +78,7 @@ def unseen() -> dict[tuple[str, str], str]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """A server of its own: admission policies are in force in every namespace."""
+    """Start a server of its own, because admission policies apply in every namespace."""
     with ApiServer(tmp_path_factory.mktemp("definitions")) as own:
         own.apply(*all_versions())
         names = {one.manifest.get("metadata", {}).get("namespace") for one in samples()} - {"default", None}
@@ -122,20 +122,20 @@ def test_the_server_decides_as_eastgate_does(server: ApiServer, mode: MeshMode) 
     assert model == []
 
 
-def test_what_the_server_does_not_see_is_marked_with_the_reason() -> None:
-    """`unseen.yaml` names policies that there are, each with the one reason that all its errors have."""
+def test_each_manifest_that_the_server_accepts_is_listed_with_the_reason() -> None:
+    """`unseen.yaml` names existing policies, each with the one reason that all its errors share."""
     by_source = {sample.source: sample for sample in samples() if sample.errors}
     reasons = {source: {excuse(error, by_source[source]) for error in by_source[source].errors} for source in unseen()}
     assert reasons == {source: {GONE[why]} for source, why in unseen().items()}
 
 
 def is_of_its_metadata(sample: Sample) -> bool:
-    """The model does not check names and labels, which a server does."""
+    """Return whether it is about names or labels, which a server checks and the model does not."""
     return bool(sample.errors) and all(excuse(error, sample) == GONE["metadata"] for error in sample.errors)
 
 
 def fields_of(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
-    """Each field of a schema, by the path that `kubectl explain` takes."""
+    """Yield each field of a schema, by the path that `kubectl explain` accepts."""
     for name, inner in schema.get("properties", {}).items():
         yield f"{path}.{name}", inner
         for entry in (inner, inner.get("items", {}), inner.get("additionalProperties", {})):
@@ -143,7 +143,7 @@ def fields_of(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
 
 
 def type_of(schema: Schema) -> str:
-    """What `kubectl explain` should call a type."""
+    """Return the name of a type in `kubectl explain`."""
     if "items" in schema:
         return f"[]{type_of(schema['items'])}"
     if "additionalProperties" in schema:
@@ -179,7 +179,7 @@ CONDITIONS = [
 ]
 
 
-def test_columns_show_every_target_and_what_is_wrong_with_any(server: ApiServer) -> None:
+def test_columns_show_every_target_with_its_problem(server: ApiServer) -> None:
     targets = [{"group": "", "kind": "Service", "name": name} for name in ("reviews", "ratings")]
     policy = copy.deepcopy(_CANARY) | {"metadata": {"name": "two", "namespace": "default"}}
     policy["spec"] = {"action": "ALLOW", "targetRefs": targets}
@@ -204,7 +204,7 @@ def test_columns_show_every_target_and_what_is_wrong_with_any(server: ApiServer)
 
 
 def test_the_largest_policy_on_tools_is_taken(server: ApiServer) -> None:
-    """No object that the schema allows is too expensive to be checked."""
+    """Every object that the schema allows is cheap enough to be checked."""
     tools = [f"{'b' * 253}/{number:0128}" for number in range(256)]
     rules = [
         {

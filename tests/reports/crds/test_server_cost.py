@@ -1,7 +1,7 @@
-"""The model of cost is that of a real API server.
+"""The model of cost agrees with a real API server.
 
-A server tells a cost only where it is too high, and to six digits only where it is so by less than half. So each rule
-is put into a list of as many entries as make it a little too expensive.
+A server reports a cost only if it is too high, and to six digits only if it is less than half too high. So each rule is
+put into a list with enough entries to make it a little too expensive.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PLURAL, _GROUP = "costs", "measured.test"
 
 
 def without_rules(schema: Any) -> Any:
-    """The same sizes, and nothing that costs."""
+    """Return the same sizes without any rules."""
     match schema:
         case list():
             return [without_rules(inner) for inner in schema]
@@ -33,7 +33,7 @@ def without_rules(schema: Any) -> Any:
 
 
 def multiplied(rule: Rule) -> tuple[Schema, int]:
-    """The list that makes a rule too expensive, and how expensive the model says that it is."""
+    """Return the list that makes a rule too expensive, and its cost in the model."""
     times = ONE_RULE * 5 // 4 // rule.cost
     item = without_rules(rule.schema) | {"x-kubernetes-validations": [{"rule": rule.text}]}
     return {"type": "array", "maxItems": times, "items": item}, times * rule.cost

@@ -1,4 +1,4 @@
-"""The definitions keep the rules for structural schemas, and every kind that is read has its place."""
+"""The definitions satisfy the rules for structural schemas, and cover every kind that Eastgate reads."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ def test_the_keys_of_a_list_are_required_in_its_entries(kind: tuple[str, str]) -
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=" ".join)
-def test_every_field_of_a_spec_says_what_it_means(kind: tuple[str, str]) -> None:
+def test_every_field_of_a_spec_has_a_description(kind: tuple[str, str]) -> None:
     for path, node in nodes(served()[kind]["properties"]["spec"], "spec"):
         for name, one in node.get("properties", {}).items():
             assert one.get("description", "").endswith("."), f"{path}.{name}"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=" ".join)
-def test_every_record_of_a_spec_refuses_what_it_does_not_know(kind: tuple[str, str]) -> None:
+def test_every_record_of_a_spec_refuses_unknown_fields(kind: tuple[str, str]) -> None:
     for path, node in nodes(served()[kind]["properties"]["spec"], "spec"):
         if "properties" in node:
             assert node["x-kubernetes-preserve-unknown-fields"], path
             if len(node["properties"]) > 6 and "authScheme" in path:
-                continue  # too many to count: what it does not know is kept, for Eastgate to reject
+                continue  # too many optional fields to count: unknown fields are kept, and Eastgate rejects them
             assert "maxProperties" in node or all("maxProperties" in one for one in node["anyOf"]), path
 
 
@@ -92,7 +92,7 @@ def test_patterns_are_re2() -> None:
                     re.compile(one["pattern"])
 
 
-def test_rules_keep_to_what_every_api_server_has() -> None:
+def test_rules_use_only_functions_of_every_api_server() -> None:
     known = {"has", "size", "matches", "all", "exists", "exists_one", "filter", "contains", "dyn"}
     for rule in all_rules():
         code = re.sub(r"r?'[^']*'", "''", rule)
@@ -139,7 +139,7 @@ def test_eastgate_get_takes_every_name_of_a_definition(one: Schema) -> None:
 
 
 def test_no_short_name_is_one_of_others() -> None:
-    """Istio's AuthorizationPolicy is `ap`, Linkerd's `authzpolicy`; and there are those of kubectl's own kinds."""
+    """Istio's AuthorizationPolicy is `ap`, Linkerd's `authzpolicy`; kubectl's own kinds have short names too."""
     others = {"ap", "authzpolicy", "saz", "serverauthz", "srvauthz", "srv", "nsauthz", "meshtlsauthn", "netauthn", "pa"}
     taken = [short for one in definitions() for short in one["spec"]["names"]["shortNames"]]
     assert len(taken) == len(set(taken))

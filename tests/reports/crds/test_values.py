@@ -1,4 +1,4 @@
-"""Single values: the pattern in the schema and the rule in Python say the same, whatever is written."""
+"""Single values: the pattern in the schema and the rule in Python agree on every value."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def is_accepted(shape: Shape[Any], value: object) -> bool:
 @example("/%2e")
 @example("/%7E")
 @example("/a%5C")
-def test_a_pattern_says_what_the_rule_says(what: str, written: str) -> None:
+def test_a_pattern_agrees_with_its_rule(what: str, written: str) -> None:
     refused = schema_errors(structural(TEXTS[what]), written)
     assert is_accepted(TEXTS[what], written) == (not refused)
 

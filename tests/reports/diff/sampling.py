@@ -1,4 +1,4 @@
-"""Sampled requests held against a comparison: those that differ lie in a difference, and its examples differ."""
+"""Sampled requests compared with a comparison: each changed request is in a difference, and each example changes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_pair(old: Authority, new: Authority, questions: Iterable[Question]) ->
         if before.allowed == after.allowed:
             continue
         if before.unknown or after.unknown:
-            continue  # it stands for several requests
+            continue  # it means several requests
         event("a verdict differs")
         assert not comparison.equal, (question, before.reason, after.reason)
         assert _is_told(comparison, question), (question, before.reason, after.reason)

@@ -184,7 +184,7 @@ def test_manifests_that_cannot_be_read_fail_the_job(runner: Runner) -> None:
     assert "denyOnly" in compared.stderr
 
 
-def test_what_the_base_got_meanwhile_is_no_change_of_the_pull_request(runner: Runner) -> None:
+def test_later_commits_of_the_base_are_not_changes_of_the_pull_request(runner: Runner) -> None:
     runner.git("switch", "--quiet", "--create", "topic")
     runner.edit("# Ana,", "# Anna,")
     runner.git("switch", "--quiet", "main")
@@ -195,7 +195,7 @@ def test_what_the_base_got_meanwhile_is_no_change_of_the_pull_request(runner: Ru
     assert runner.status() == "0"
 
 
-def test_sarif_is_written_where_it_is_asked_for(runner: Runner) -> None:
+def test_sarif_is_written_on_request(runner: Runner) -> None:
     runner.edit("serviceAccounts: [web]", "serviceAccounts: [web, cart]")
     assert runner.step("Compare", **{"inputs.sarif": "diff.sarif"}).returncode == 0
     (run,) = json.loads((runner.repository / "diff.sarif").read_text("utf-8"))["runs"]

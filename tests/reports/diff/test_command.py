@@ -107,7 +107,7 @@ def test_a_caller_that_is_let_in(shop: Shop) -> None:
     assert new["line"] > 10
 
 
-def test_the_example_can_be_asked(shop: Shop) -> None:
+def test_the_example_is_a_valid_question(shop: Shop) -> None:
     _, report = shop.diff([policy(WEB)], [policy(BOTH)])
     words = report["changes"][0]["example"]
     verdicts = [
@@ -116,7 +116,7 @@ def test_the_example_can_be_asked(shop: Shop) -> None:
     assert verdicts == [1, 0]
 
 
-def test_conditions_are_those_that_change(shop: Shop) -> None:
+def test_conditions_describe_the_changed_requests(shop: Shop) -> None:
     def rules(methods: str) -> str:
         return f"[{{applicationAttributes: {{methods: {methods}, paths: [/v1/charges]}}}}]"
 
@@ -126,7 +126,7 @@ def test_conditions_are_those_that_change(shop: Shop) -> None:
     assert (change["from"], change["condition"]) == ("anyone", "PUT /v1/charges")
 
 
-def test_requests_that_begin_to_be_refused_for_their_spelling_are_told(shop: Shop) -> None:
+def test_newly_refused_spellings_are_reported(shop: Shop) -> None:
     anything = policy("[{}]", level="APPLICATION")
     every_path = policy('[{applicationAttributes: {paths: ["/*"]}}]', level="APPLICATION")
     status, report = shop.diff([anything], [every_path])
@@ -136,7 +136,7 @@ def test_requests_that_begin_to_be_refused_for_their_spelling_are_told(shop: Sho
     assert any("%2F" in word for change in spelled for word in change["example"])
 
 
-def test_paths_that_every_proxy_refuses_are_not_told_where_other_requests_change_alike(shop: Shop) -> None:
+def test_paths_that_every_proxy_refuses_are_not_reported_if_other_requests_change_alike(shop: Shop) -> None:
     istio = """
 apiVersion: security.istio.io/v1
 kind: AuthorizationPolicy
@@ -158,7 +158,7 @@ def test_fail_on(shop: Shop) -> None:
     assert shop.diff(wide, narrow, "--fail-on", "narrower")[0] == 1
 
 
-def test_workloads_on_one_side_are_told_apart(shop: Shop) -> None:
+def test_workloads_on_one_side_are_listed(shop: Shop) -> None:
     more = "apiVersion: v1\nkind: Pod\nmetadata: {name: late, namespace: shop, labels: {app: payments}}\n"
     status, report = shop.diff([policy(WEB)], [policy(WEB), more])
     assert (status, report["equal"]) == (0, True)
@@ -202,7 +202,7 @@ spec: {endpointSelector: {}}
 """
 
 
-def test_what_is_not_read_proves_nothing_unless_it_is_the_same(shop: Shop) -> None:
+def test_unread_objects_prevent_a_proof_unless_they_are_equal(shop: Shop) -> None:
     status, report = shop.diff([policy(WEB)], [policy(WEB), UNREAD])
     assert status == 3
     assert [(each["reason"], each["subject"]) for each in report["unproven"]] == [
@@ -214,7 +214,7 @@ def test_what_is_not_read_proves_nothing_unless_it_is_the_same(shop: Shop) -> No
 
 
 def test_where_a_bound_is_hit_nothing_is_proven(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "_MOST_ENTRIES", 0)
+    monkeypatch.setattr(cells, "_MAX_ENTRIES", 0)
     paths = ", ".join(f"{{applicationAttributes: {{paths: [/p{n}], methods: [GET]}}}}" for n in range(4))
     old, new = policy(f"[{paths}]", level="APPLICATION"), policy(f"[{paths}, {{}}]", level="APPLICATION")
     status, report = shop.diff([old], [new])
@@ -237,7 +237,7 @@ def test_text_says_it_as_people_do(shop: Shop) -> None:
 def test_markdown_has_nothing_in_it_that_a_manifest_made_markup(shop: Shop) -> None:
     rules = '[{authorizationSource: {identities: ["spiffe://td/|<b>`@x`"]}}]'
     result = shop.run(shop.write("old", policy("[]")), shop.write("new", policy(rules)), "-o", "markdown")
-    if result.exit_code == 2:  # no such identity is taken
+    if result.exit_code == 2:  # such an identity is invalid
         return
     assert "<b>" not in result.stdout
     assert "@x" not in result.stdout
@@ -260,7 +260,7 @@ def test_standard_input_is_one_of_the_sides(shop: Shop) -> None:
 @pytest.mark.parametrize(
     "words", [[], ["one"], ["one", "two", "three"], ["-f", "one"], ["--git", "main", "--without", "Pod/a/b", "x"]]
 )
-def test_what_is_to_be_compared_must_be_clear(shop: Shop, words: list[str]) -> None:
+def test_the_compared_sides_must_be_clear(shop: Shop, words: list[str]) -> None:
     result = shop.run(*words)
     assert result.exit_code == 2
     assert "Usage" in result.stderr
@@ -269,7 +269,7 @@ def test_what_is_to_be_compared_must_be_clear(shop: Shop, words: list[str]) -> N
 # What if
 
 
-def test_what_if_a_policy_were_not_there() -> None:
+def test_comparison_without_a_policy() -> None:
     name = "AuthorizationPolicy/shop/cart-from-web"
     result = CliRunner().invoke(main, ["diff", "-f", str(SHOP), "--without", name, "-o", "json"])
     assert result.exit_code == 1
@@ -277,7 +277,7 @@ def test_what_if_a_policy_were_not_there() -> None:
     assert {change["to"] for change in changes} == {"pod:shop/cart"}
 
 
-def test_what_if_a_policy_were_another(shop: Shop) -> None:
+def test_comparison_with_a_replaced_policy(shop: Shop) -> None:
     old = shop.write("old", policy(WEB))
     added = shop.folder / "new.yaml"
     added.write_text(policy(BOTH), encoding="utf-8")
@@ -289,13 +289,13 @@ def test_what_if_a_policy_were_another(shop: Shop) -> None:
     assert json.loads(both.stdout)["removedWorkloads"] == ["pod:shop/payments"]
 
 
-def test_what_is_not_there_cannot_be_taken_away(shop: Shop) -> None:
+def test_a_missing_policy_cannot_be_removed(shop: Shop) -> None:
     result = shop.run("-f", shop.write("old", policy(WEB)), "--without", "AuthorizationPolicy/shop/payment")
     assert result.exit_code == 2
     assert "did you mean AuthorizationPolicy/shop/payments?" in result.stderr
 
 
-def test_what_is_added_must_be_right(shop: Shop) -> None:
+def test_an_added_policy_must_be_valid(shop: Shop) -> None:
     added = shop.folder / "new.yaml"
     added.write_text(policy("[{serviceAccount: x}]"), encoding="utf-8")
     assert shop.run("-f", shop.write("old", policy(WEB)), "--with", added).exit_code == 2
@@ -373,7 +373,7 @@ spec:
 """
 
 
-def test_an_authorizer_that_is_asked_otherwise_is_never_called_equal(shop: Shop) -> None:
+def test_an_authorizer_with_other_questions_is_never_equal(shop: Shop) -> None:
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: authz, namespace: shop}\nspec: {ports: [{port: 9000}]}"
     documents = [GATEWAY, service, _external("/a")]
     status, report = shop.diff(documents, [GATEWAY, service, _external("/b")])

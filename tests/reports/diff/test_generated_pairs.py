@@ -26,7 +26,7 @@ _ODD_PATHS = ("/api%2Fx", "/any%2Fother", "/api/%21")
 
 @st.composite
 def _changed(draw: st.DrawFn, manifests: list[Manifest], others: list[Manifest]) -> list[Manifest]:
-    """The manifests with one policy less, one of others more, or another one in its place."""
+    """Draw the manifests with one policy removed, added or replaced."""
     policies = [one for one in manifests if one["kind"] not in _WORLD]
     more = [one for one in others if one["kind"] not in _WORLD]
     left = list(manifests)
@@ -59,7 +59,8 @@ def test_of_policies_on_workloads(data: st.DataObject, situation: tuple[list[Man
 def test_of_workloads_that_change_too(data: st.DataObject, situation: tuple[list[Manifest], Settings]) -> None:
     manifests, chosen = situation
     others = data.draw(generate.clusters(ambient=str(chosen.mesh_mode) == "ambient"))
-    services = [one for one in manifests if one["kind"] == "Service"]  # what is behind one is no question of verdicts
+    # the pods behind a Service do not affect verdicts
+    services = [one for one in manifests if one["kind"] == "Service"]
     kept = [one for one in others if one["kind"] not in ("Service", "Pod")]
     pods = [one for one in manifests if one["kind"] == "Pod"]
     relabelled = [{**pod, "metadata": {**pod["metadata"], "labels": {"app": "new"}}} for pod in pods[:1]]
@@ -109,7 +110,7 @@ def test_of_linkerds_resources(
 
 def _linkerd_questions(pods: list[Manifest], calls: list[Call]) -> Iterator[Question]:
     for pod, call in itertools.product(pods, calls):
-        if call.address == "127.0.0.1" or call.method is None:  # whoever calls itself
+        if call.address == "127.0.0.1" or call.method is None:  # the caller itself
             continue
         name = call.name
         caller = "anonymous" if name is None else _ACCOUNTS.get(name) or (name if ":" in name else f"id:{name}")

@@ -116,7 +116,7 @@ def test_policies_on_identities_are_compared_likewise(policy: str, home: str, ta
 def test_a_port_by_name_has_a_number_that_stands_for_it(folder: Path) -> None:
     result = diff(folder, network(port="http"), network("other", port="http"))
     assert "to pods with app=web in shop (invented) port 64001\n" in result.stdout
-    assert "port 64001 stands for the port that workloads call http\n" in result.stdout
+    assert "port 64001 is the number for the port name http\n" in result.stdout
 
 
 def test_the_example_of_a_change_is_a_question_about_the_objects_beside_it(folder: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_example_of_a_change_is_a_question_about_the_objects_beside_it(folde
 
 
 def test_pods_that_several_policies_select_are_invented(folder: Path) -> None:
-    """Neither pods of the one selector nor of the other change: only pods of both do."""
+    """Pods of only one of the two selectors do not change: only pods of both do."""
     old = admin("a", 1, "app: web", "Deny") + admin("b", 2, "tier: front", "Allow")
     new = admin("a", 2, "app: web", "Deny") + admin("b", 1, "tier: front", "Allow")
     status, told = report(folder, old, new)
@@ -137,7 +137,7 @@ def test_pods_that_several_policies_select_are_invented(folder: Path) -> None:
     assert {change["to"] for change in told["changes"]} == {"pods with app=web, tier=front in shop (invented)"}
 
 
-def test_what_policies_begin_to_protect_is_a_change(folder: Path) -> None:
+def test_a_newly_protected_pod_is_a_change(folder: Path) -> None:
     status, told = report(folder, EMPTY, network())
     assert status == 1
     assert {change["now"] for change in told["changes"]} == {"deny"}
@@ -182,7 +182,7 @@ def test_one_workload_is_enough_for_none_to_be_invented(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["markdown", "sarif", "github"])
-def test_every_form_names_what_is_invented(form: str, folder: Path) -> None:
+def test_every_format_names_the_invented_pods(form: str, folder: Path) -> None:
     result = diff(folder, network(), network("other"), "-o", form)
     assert result.exit_code == 1
     assert "in shop (invented)" in result.stdout
@@ -221,7 +221,7 @@ def test_namespaces_that_cannot_exist_together_are_compared_one_after_the_other(
     assert len(inventions) == 2
     status, told = report(folder, old + network(), network())
     assert status == 1
-    assert {each["reason"] for each in told["unproven"]} == {"networkChanged"}  # by UDP
+    assert {each["reason"] for each in told["unproven"]} == {"networkChanged"}  # over UDP
     text = " ".join(change["to"] for change in told["changes"])
     assert "all pods in a namespace with team=pay (invented)" in text
     assert "other pods in shop with team=pay (invented)" in text

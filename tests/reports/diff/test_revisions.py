@@ -77,7 +77,7 @@ def test_since_a_branch_was_left(repository: Repository) -> None:
     assert repository.diff("--git", "main...topic", "deploy").exit_code == 0
 
 
-def test_what_is_exported_or_not_is_read_all_the_same(repository: Repository) -> None:
+def test_folders_with_export_ignore_are_compared_too(repository: Repository) -> None:
     (repository.folder / ".gitattributes").write_text("deploy/ export-ignore\n")
     old = repository.commit(policy(WEB))
     repository.commit(policy(BOTH))

@@ -30,6 +30,6 @@ def test_a_text_is_one_that_the_pattern_matches(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(", r"(a)\1", "(?=x)y", "((a{1000}){1000}){1000}", r"[\d\D]\b\B"])
-def test_what_is_too_much_is_left(pattern: str) -> None:
+def test_a_hard_pattern_gives_a_matching_text_or_none(pattern: str) -> None:
     text = next(texts_matching(pattern), None)
     assert text is None or re.fullmatch(pattern, text)

@@ -1,4 +1,4 @@
-"""A port that is closed to everybody has no edge, and is none of the other ports of an edge either."""
+"""A port that is closed to all callers has no edge, and is not one of the other ports of an edge either."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ONLY_A = GraphSelection(sources=("sa:shop/a",))
 
 
 @pytest.mark.parametrize(("source", "selection"), [({}, None), ({}, _ONLY_A), (_OF_A, _ONLY_A)])
-def test_no_edge_means_a_port_that_is_closed_to_everybody_who_is_asked_about(
+def test_no_edge_includes_a_port_that_is_closed_to_all_selected_callers(
     source: Manifest, selection: GraphSelection | None
 ) -> None:
     graph = make_graph(survey(_world(source), selection))

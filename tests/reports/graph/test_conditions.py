@@ -1,4 +1,4 @@
-"""Conditions in few words, which say no more and no less."""
+"""Conditions as short texts with exactly their meaning."""
 
 from __future__ import annotations
 
@@ -52,27 +52,27 @@ def test_messages_are_said_exactly(allowed: Predicate, text: str | None) -> None
     assert explain_branches(branches) == text
 
 
-def test_a_condition_beside_messages_is_said_of_those_that_have_it() -> None:
+def test_a_condition_beside_messages_is_shown_for_the_messages_that_have_it() -> None:
     limits = Is(header("x-limits"), Present())
     branches = [Entry(And((_tool("refund"), limits)), ALLOW), Entry(_tool("list"), ALLOW), Entry(ALWAYS, DENY)]
     assert explain_branches(branches) == "tool list; tool refund if any header x-limits"
 
 
-def test_what_is_denied_before_is_left_out() -> None:
+def test_requests_that_are_denied_before_are_left_out() -> None:
     branches = [Entry(_tool("drop"), DENY), Entry(_tool("drop", "list"), ALLOW), Entry(ALWAYS, DENY)]
     assert explain_branches(branches) == "tool list"
     branches = [Entry(Is(PATH, OneOf(frozenset({"/a/x"}))), DENY), Entry(Is(PATH, Prefix("/a/")), ALLOW)]
     assert explain_branches([*branches, Entry(ALWAYS, DENY)]) == "/a/* except /a/x"
 
 
-def test_a_guard_stands_before_what_it_guards() -> None:
+def test_a_guard_comes_before_its_condition() -> None:
     guard = Is(HOST, OneOf(frozenset({"h"})))
     assert explain_branches([Entry(_tool("list"), ALLOW), Entry(ALWAYS, DENY)], guard) == "host h: tool list"
     assert explain_branches([Entry(ALWAYS, ALLOW)], guard) == "host h"
     assert explain_branches([Entry(_http("GET"), ALLOW), Entry(ALWAYS, DENY)], guard) == "GET and host h"
 
 
-def test_many_exceptions_are_told_in_the_order_in_which_they_are_decided() -> None:
+def test_many_exceptions_are_listed_in_the_order_of_evaluation() -> None:
     denied = [
         Entry(And((Is(PATH, Prefix(f"/{'secret' * 4}{n}/")), Is(header("x-team"), Present()))), DENY) for n in range(8)
     ]

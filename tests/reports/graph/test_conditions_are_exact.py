@@ -1,4 +1,4 @@
-"""On generated worlds, the condition of an edge holds of exactly those requests that are allowed, on each way."""
+"""On generated worlds, the condition of an edge holds for exactly the allowed requests, on each way."""
 
 from __future__ import annotations
 

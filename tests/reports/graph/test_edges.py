@@ -1,4 +1,4 @@
-"""Edges of the examples: who reaches whom, on which port, and on what it depends."""
+"""Edges of the examples: callers, destinations, ports and conditions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eastgate.reports.graph import GraphSelection, render
 from tests.reports.graph.world import authority_from, edges, example, graph_of, pod, policy
 
 
-def test_edges_have_what_the_contract_says() -> None:
+def test_edges_have_the_fields_of_the_contract() -> None:
     data = json.loads(json.dumps(graph_of(example("shop")).to_json()))
     assert set(data) == {"nodes", "edges"}
     assert all({"id", "kind"} <= set(node) for node in data["nodes"])
@@ -28,7 +28,7 @@ def test_edges_have_what_the_contract_says() -> None:
     assert edge["line"] == 11
 
 
-def test_what_an_edge_depends_on_is_said() -> None:
+def test_the_condition_of_an_edge_is_shown() -> None:
     shown = edges(graph_of(example("shop")))
     assert shown["sa:shop/cart", "pod:shop/payments", 8443] == ("depends", "POST /v1/charges or GET /v1/charges/*")
     assert shown["sa:shop/web", "pod:shop/cart", 8080] == ("allow", None)
@@ -37,7 +37,7 @@ def test_what_an_edge_depends_on_is_said() -> None:
 
 def test_other_accounts_of_a_namespace_are_left_out_where_they_are_like_all_others() -> None:
     names = graph_of(example("shop")).nodes
-    assert "others:sandbox" in names  # a policy closes things to it
+    assert "others:sandbox" in names  # a policy closes its workloads to the namespace
     assert "others:shop" not in names
     assert {"others", "outside", "anonymous", "spiffe://partner.example/ns/shop/sa/settlement"} <= set(names)
 
@@ -84,10 +84,10 @@ def test_denials_before_a_rule_are_part_of_its_condition() -> None:
     assert shown["sa:agents/analyst", "backend:agents/ledger", 80] == (
         "depends",
         "tool list, MCP sessions",
-    )  # not export
+    )  # without export
 
 
-def test_denied_pairs_are_edges_only_where_they_are_asked_for() -> None:
+def test_denied_pairs_are_edges_only_on_request() -> None:
     authority = example("shop")
     assert all(verdict != "deny" for verdict, _ in edges(graph_of(authority)).values())
     shown = edges(graph_of(authority, GraphSelection(denied=True)))
@@ -116,7 +116,7 @@ spec: {selector: {app: web}, ports: [{port: 8080}]}
 """
 
 
-def test_what_is_addressed_to_a_service_is_told_apart_where_a_policy_does() -> None:
+def test_requests_to_a_service_have_their_own_edge_if_a_policy_distinguishes_them() -> None:
     target = "targetRefs: [{kind: Service, name: front}]"
     rules = '[{authorizationSource: {serviceAccounts: ["here/job"]}}]'
     guard = policy("p", "web", rules).replace("targetRefs: [{kind: Pod, selector: {matchLabels: {app: web}}}]", target)

@@ -1,4 +1,4 @@
-"""Every form in which a graph is written can be read by those who read such things, whatever manifests hold."""
+"""Every output format of a graph is valid, whatever the manifests contain."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ CHECKS = {
 }
 
 
-def test_what_depends_is_never_drawn_as_if_it_were_open() -> None:
+def test_a_conditional_edge_is_never_drawn_as_open() -> None:
     graph = graph_of(example("shop"), GraphSelection(targets=("pod:shop/payments",), port=8443))
     assert "style=dashed" in render(graph, "dot")
     assert 'color="#2e7d32"' not in render(graph, "dot")
@@ -139,10 +139,10 @@ def test_what_depends_is_never_drawn_as_if_it_were_open() -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "dot", "mermaid", "svg", "html"])
-def test_rules_are_named_where_they_are_asked_for(form: str) -> None:
+def test_rules_are_named_on_request(form: str) -> None:
     graph = graph_of(example("shop"))
     assert "policies.yaml:42" in render(graph, form, why=True)
-    if form != "svg":  # where they are in what a pointer shows
+    if form != "svg":  # in SVG they are in tooltips
         assert "policies.yaml:42" not in render(graph_of(example("shop"), why=False), form)
 
 
@@ -200,13 +200,13 @@ def test_a_cell_of_anyone_is_red_in_a_matrix() -> None:
         world += policy(f"p{n}", f"w{n}", f"[{{authorizationSource: {{serviceAccounts: {accounts}}}}}]")
     svg = render(graph_of(authority_from(world)), "svg")
     cells = [line for line in svg.splitlines() if "edge-like" in line]
-    assert len(cells) > 45  # as many as no eye can follow
+    assert len(cells) > 45  # too many for the eye to follow
     assert {'data-from="anyone"' in line for line in cells if "data-open" in line} == {True}
     assert "from anyone, from outside the namespace" in svg
 
 
 def test_an_edge_that_leads_back_stays_inside_the_picture() -> None:
-    """A chain is longer than there are columns: edges of the last column end at the right of its cards."""
+    """A chain is longer than there are columns: edges of the last column end at the right side of their cards."""
     world = "".join(pod(f"w{n}") for n in range(14))
     world += "".join(
         policy(f"p{n}", f"w{n}", f"[{{authorizationSource: {{serviceAccounts: [here/w{(n + 1) % 14}]}}}}]")

@@ -22,7 +22,7 @@ def test_pairs_are_counted() -> None:
     assert ("namespace:sandbox", "namespace:shop") not in grouped
 
 
-def test_an_account_that_nobody_declares_keeps_an_edge_from_being_open() -> None:
+def test_an_undeclared_account_keeps_an_edge_from_being_open() -> None:
     world = pod("a") + pod("b", "there")
     world += policy("p", "b", '[{authorizationSource: {serviceAccounts: ["here/a"]}}]', "there")
     assert _by_pair(graph_of(authority_from(world), by=Grouping.SERVICE_ACCOUNT))["sa:here/a", "sa:there/b"] == (
@@ -33,7 +33,7 @@ def test_an_account_that_nobody_declares_keeps_an_edge_from_being_open() -> None
     assert grouped["namespace:here", "namespace:there"] == ("depends", "1 of 2 pairs")
 
 
-def test_the_condition_of_all_pairs_is_said() -> None:
+def test_the_condition_of_all_pairs_is_shown() -> None:
     grouped = _by_pair(graph_of(example("shop"), by=Grouping.APP))
     assert grouped["app:shop/cart", "app:shop/payments"] == ("depends", "POST /v1/charges or GET /v1/charges/*")
     assert grouped["app:shop/web", "app:shop/cart"] == ("depends", "on port 8080")
@@ -63,11 +63,11 @@ def test_groups_agree_with_their_pairs(name: str, by: Grouping) -> None:
         assert {(edge.source, edge.target) for edge in grouped.edges} == expected
 
 
-def test_a_picture_of_too_many_is_put_together_and_says_so() -> None:
+def test_too_many_nodes_for_a_picture_are_grouped_with_a_note() -> None:
     letters = [f"{first}{second}" for first, second in itertools.product("abcdefgh", "ijklmnopqrstuvwx")]
     world = "".join(pod(name, f"team-{name[0]}") for name in letters)
     graph = make_graph(survey(authority_from(world)), most=120)
     assert {str(node.kind) for node in graph.nodes.values()} >= {"namespace"}
-    assert "too many for a picture: they are put together by namespace" in graph.notes[0]
-    assert len(make_graph(survey(authority_from(world)), Grouping.WORKLOAD, most=120).nodes) > 120  # as was asked
+    assert "too many for a picture: they are grouped by namespace" in graph.notes[0]
+    assert len(make_graph(survey(authority_from(world)), Grouping.WORKLOAD, most=120).nodes) > 120  # as requested
     assert not make_graph(survey(authority_from(world))).notes

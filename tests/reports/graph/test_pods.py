@@ -91,7 +91,7 @@ def test_each_allowed_pair_is_one_row() -> None:
     ]
 
 
-def test_a_pod_reaches_itself_only_where_that_is_asked_for() -> None:
+def test_access_of_a_pod_to_itself_is_shown_only_on_request() -> None:
     near = rows(BOOKS, GraphSelection(near=True))
     assert any(line.startswith("pod:books/search pod:books/search any depends") for line in near)
     assert not any(line.startswith("pod:books/search pod:books/search") for line in rows(BOOKS))
@@ -106,7 +106,7 @@ def test_a_single_pod_has_no_row_of_its_own_access_beside_pods_like_it() -> None
     assert "replica" not in render(grouped, "text")
 
 
-def test_a_pod_that_is_asked_about_is_not_all_of_its_account() -> None:
+def test_a_selected_pod_is_not_its_whole_account() -> None:
     assert rows(BOOKS, GraphSelection(sources=("pod:books/basket",)))[1:] == [
         "pod:books/basket pod:books/basket-db 5432 allow",
         "pod:books/basket pod:books/site 8080 allow",
@@ -114,7 +114,7 @@ def test_a_pod_that_is_asked_about_is_not_all_of_its_account() -> None:
     ]
 
 
-def test_anyone_but_names_those_who_may_not() -> None:
+def test_anyone_but_names_the_denied_callers() -> None:
     text = deployment("web", 80) + deployment("job", 80) + "".join(deployment(f"w{n}", 80) for n in range(3))
     text += network_policy("job", "{podSelector: {matchLabels: {app: job}}, policyTypes: [Egress]}")
     graph = graph_of(text)
@@ -124,7 +124,7 @@ def test_anyone_but_names_those_who_may_not() -> None:
     assert "not protected by any policy: books/job, books/w0" in render(graph, "text")
 
 
-def test_a_namespace_that_may_not_is_named_as_a_whole() -> None:
+def test_a_denied_namespace_is_named_as_a_whole() -> None:
     text = deployment("web", 80, "front") + deployment("job", 80) + deployment("api", 80) + deployment("db", 80, "data")
     text += network_policy("all", "{podSelector: {}, policyTypes: [Egress]}")
     assert {bundle.sources for bundle in graph_of(text).bundles if "pod:data/db" in bundle.targets} == {
@@ -132,7 +132,7 @@ def test_a_namespace_that_may_not_is_named_as_a_whole() -> None:
     }
 
 
-def test_those_who_may_of_a_namespace_that_mostly_may_not_are_named_beside_the_others() -> None:
+def test_the_allowed_pods_of_a_mostly_denied_namespace_are_named_separately() -> None:
     """A new row for each namespace would hide the callers outside the cluster."""
     homes = "".join(f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: n{n}}}\n---\n" for n in range(8))
     text = homes + "".join(deployment(f"w{n}", 80) for n in range(5)) + deployment("cache", 6379)
@@ -146,7 +146,7 @@ def test_those_who_may_of_a_namespace_that_mostly_may_not_are_named_beside_the_o
     ]
 
 
-def test_a_namespace_that_is_asked_about_has_the_rows_of_everyone() -> None:
+def test_a_selected_namespace_has_the_rows_of_anyone() -> None:
     named = [line for line in rows(BOOKS, GraphSelection(namespace="books")) if " pod:books/site" in line]
     assert named == ["anyone pod:books/site 8080 allow"]
     peer = "{namespaceSelector: {matchLabels: {team: ops}}}"
@@ -163,7 +163,7 @@ def test_rows_to_all_workloads_of_a_namespace_name_it() -> None:
     assert not any("pod:books/*" in line for line in rows(many, GraphSelection(targets=("pod:books/w*",))))
 
 
-def test_what_a_cell_leaves_out_is_not_who_comes_from_outside() -> None:
+def test_a_shortened_cell_names_external_callers_first() -> None:
     text = "".join(deployment(f"w{n}", 80) for n in range(12)) + deployment("web", 80)
     graph = graph_of(text + CLOSED + accepts("web", 80, *(f"w{n}" for n in range(12))), GraphSelection(sources=("*",)))
     (bundle,) = (each for each in graph.bundles if each.targets == ("pod:books/web",))
@@ -176,7 +176,7 @@ def test_what_a_cell_leaves_out_is_not_who_comes_from_outside() -> None:
     assert "more" not in to_text(graph, full=True)
 
 
-def test_pods_of_a_namespace_that_nobody_made_are_named_by_its_labels() -> None:
+def test_pods_of_a_future_namespace_are_named_by_its_labels() -> None:
     peer = "{namespaceSelector: {matchLabels: {team: ops}}, podSelector: {matchLabels: {app: probe}}}"
     text = deployment("web", 80) + network_policy("web", f"{{podSelector: {{}}, ingress: [{{from: [{peer}]}}]}}")
     assert "[namespaces with team=ops]/[pods with app=probe] pod:books/web any allow" in rows(text)
@@ -204,7 +204,7 @@ def test_egress_is_a_row_with_the_addresses(peers: str, shown: str | None) -> No
 
 
 def _networks(line: str) -> set[int]:
-    """Return the second bytes of the addresses of 10.0.0.0/8 that networks in a text have."""
+    """Return the second bytes of the networks of 10.0.0.0/8 in a text."""
     words = line.replace(",", " ").replace("ip:", " ").split()
     networks = [ipaddress.ip_network(word) for word in words if "/" in word and word[0].isdigit()]
     return {n for n in range(256) if any(ipaddress.ip_address(f"10.{n}.3.4") in network for network in networks)}
@@ -216,7 +216,7 @@ def test_rules_of_identities_begin_at_accounts() -> None:
     assert "sa:here/web pod:here/db any allow" in rows(text)
 
 
-def test_json_has_edges_of_pods_beside_those_of_accounts() -> None:
+def test_json_has_edges_of_pods_and_of_accounts() -> None:
     graph = make_graph(survey(authority_from(BOOKS)))
     edges = {(edge.source, edge.target, edge.port): edge.bundle.verdict for edge in graph.edges}
     assert edges["sa:books/default", "pod:books/search", 9200] is ReachVerdict.DEPENDS
@@ -258,7 +258,7 @@ def groups(text: str, by: Grouping) -> list[str]:
 
 
 def test_groups_of_workloads_begin_at_pods() -> None:
-    """All run as one account: by accounts, every application would be said to call every other."""
+    """All run as one account. By accounts, the graph would show that every application calls every other."""
     assert groups(BOOKS, Grouping.APP)[1:-1] == [
         "app:books/site app:books/basket 7000 allow",
         "app:books/basket app:books/basket-db 5432 allow",
@@ -292,7 +292,7 @@ def test_a_picture_of_many_workloads_is_put_together_by_pods() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(generate.situations())
-def test_groups_say_of_their_pairs_what_check_says(situation: tuple[list[Manifest], object]) -> None:
+def test_pairs_of_groups_agree_with_check(situation: tuple[list[Manifest], object]) -> None:
     authority = Authority(read_plain(situation[0], Settings()))
     surveyed = survey(authority)
     pods = [workload for workload in authority.world.workloads.values() if workload.is_pod]
@@ -318,7 +318,7 @@ def test_groups_say_of_their_pairs_what_check_says(situation: tuple[list[Manifes
 
 @settings(max_examples=40, deadline=None)
 @given(generate.situations())
-def test_rows_say_of_each_pair_what_check_says(situation: tuple[list[Manifest], object]) -> None:
+def test_rows_agree_with_check_for_each_pair(situation: tuple[list[Manifest], object]) -> None:
     authority = Authority(read_plain(situation[0], Settings()))
     surveyed = survey(authority)
     tables = (make_graph(surveyed, pods=True), make_graph(surveyed))
@@ -340,7 +340,7 @@ def test_rows_say_of_each_pair_what_check_says(situation: tuple[list[Manifest], 
 
 
 def _verdicts(graph: Graph, callers: Iterable[str], called: str, port: int) -> Iterator[ReachVerdict]:
-    """Yield what rows say of a pair."""
+    """Yield the verdicts of the rows for a pair."""
     for bundle in graph.bundles:
         named = {number for each in graph.bundles if called in each.targets for number in each.ports}
         ranges = bundle.port_ranges or ((1, 65535),)

@@ -1,4 +1,4 @@
-"""The graph of policies without workloads: who they would admit to the pods that they select."""
+"""The graph of policies without workloads: the callers that they admit to the pods that they select."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_network_policies_admit_pods_by_labels(tmp_path: Path) -> None:
     ]
 
 
-def test_the_rules_that_decide_are_those_of_the_policies(tmp_path: Path) -> None:
+def test_the_deciding_rules_are_rules_of_the_policies(tmp_path: Path) -> None:
     result = graph(tmp_path, NETWORK, "--why")
     assert result.stdout.count("NetworkPolicy/pci/cards rule 0") == 2
     assert "itself" not in result.stdout
@@ -98,7 +98,7 @@ def test_identities_are_admitted_on_conditions(tmp_path: Path) -> None:
 def test_a_port_by_name_has_a_number_that_a_note_explains(tmp_path: Path) -> None:
     result = graph(tmp_path, LINKERD)
     assert ["sa:shop/cart", "shop/[pods with app=web]", "64001", "allow"] in rows(result)
-    assert result.stdout.endswith("note: port 64001 stands for the port that workloads call http\n")
+    assert result.stdout.endswith("note: port 64001 is the number for the port name http\n")
 
 
 def test_json_says_it_among_the_notes_and_names_no_invented_account(tmp_path: Path) -> None:
@@ -113,14 +113,14 @@ def test_json_says_it_among_the_notes_and_names_no_invented_account(tmp_path: Pa
 def test_every_form_has_the_pods(form: str, tmp_path: Path) -> None:
     result = graph(tmp_path, NETWORK, "-o", form)
     if form == "matrix" and result.exit_code == 2:
-        return  # no such form
+        return  # there is no such format
     assert result.exit_code == 0
     assert "app=cards" in result.stdout
     assert PREFACE in result.stderr
 
 
 @pytest.mark.parametrize("by", ["namespace", "app"])
-def test_groups_are_those_of_the_labels(by: str, tmp_path: Path) -> None:
+def test_groups_follow_the_labels(by: str, tmp_path: Path) -> None:
     result = graph(tmp_path, NETWORK, "--by", by)
     assert rows(result)[0][1] == ("namespace:pci" if by == "namespace" else "app:pci/cards")
 
@@ -137,7 +137,7 @@ def test_a_policy_for_every_pod_of_a_namespace_has_all_of_them_as_one(tmp_path: 
     assert rows(graph(tmp_path, text))[0] == ["anyone", "pci/[all pods]", "any", "allow"]
 
 
-def test_what_is_not_read_qualifies_the_graph_as_ever(tmp_path: Path) -> None:
+def test_unread_objects_qualify_the_graph(tmp_path: Path) -> None:
     cilium = (
         "---\napiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: {name: one, namespace: pci}\n"
         "spec: {endpointSelector: {}}\n"
@@ -148,16 +148,16 @@ def test_what_is_not_read_qualifies_the_graph_as_ever(tmp_path: Path) -> None:
     assert "not considered: 1 CiliumNetworkPolicy" in result.stdout
 
 
-def test_a_policy_that_cannot_be_read_closes_what_it_selects(tmp_path: Path) -> None:
+def test_an_unreadable_policy_closes_its_pods(tmp_path: Path) -> None:
     result = graph(tmp_path, NETWORK.replace("policyTypes: [Ingress]", "policyType: [Ingress]"))
     assert result.exit_code == 2
-    assert "NetworkPolicy/pci/cards cannot be read: what it targets is shown as closed" in result.stdout
+    assert "NetworkPolicy/pci/cards cannot be read: its targets are shown as closed" in result.stdout
     assert "[pods with app=cards]" not in result.stdout
 
 
 def test_without_policies_nothing_is_invented(tmp_path: Path) -> None:
     result = graph(tmp_path, "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}}\n")
-    assert (result.exit_code, result.stdout) == (0, "nobody can reach anything that is asked about\n")
+    assert (result.exit_code, result.stdout) == (0, "no selected caller can reach a selected destination\n")
 
 
 def test_one_workload_is_enough_for_none_to_be_invented(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Parts of a graph that are asked for."""
+"""Selected parts of graphs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_callers_and_destinations_are_chosen(selection: GraphSelection, sources:
     assert set(graph.nodes) == sources | {f"pod:shop/{name}" for name in targets}
 
 
-def test_an_account_that_nobody_declares_is_a_caller_too() -> None:
+def test_an_undeclared_account_is_a_caller_too() -> None:
     graph = graph_of(example("shop"), GraphSelection(sources=("sa:shop/new",)))
     assert _ends(graph)[0] == {"sa:shop/new"}
     assert "pod:shop/cart" not in _ends(graph)[1]
@@ -45,12 +45,12 @@ def test_an_account_that_nobody_declares_is_a_caller_too() -> None:
         ("id:somebody.else.example", "id:*"),
     ],
 )
-def test_a_name_of_the_mesh_is_one_of_those_that_rules_tell_apart(name: str, node: str) -> None:
+def test_a_mesh_name_is_distinguished_like_names_in_rules(name: str, node: str) -> None:
     assert _ends(graph_of(example("linkerd"), GraphSelection(sources=(name,))))[0] == {node}
 
 
 @pytest.mark.parametrize("selection", [GraphSelection(sources=("sa",)), GraphSelection(targets=("pod:shop/carts",))])
-def test_what_is_not_there_is_an_error(selection: GraphSelection) -> None:
+def test_an_unknown_name_is_an_error(selection: GraphSelection) -> None:
     with pytest.raises(QuestionError):
         graph_of(example("shop"), selection)
 
@@ -84,7 +84,7 @@ def test_a_namespace_is_at_one_end_at_least() -> None:
     assert len(list(graph.edges)) == len(everything)
 
 
-def test_from_outside_come_those_whom_nobody_here_gave_an_identity() -> None:
+def test_external_callers_have_no_identity_of_this_cluster() -> None:
     sources, _ = _ends(graph_of(example("shop"), GraphSelection(external=True)))
     assert sources == {"anonymous", "outside", "spiffe://partner.example/ns/shop/sa/settlement"}
     sources, _ = _ends(graph_of(example("linkerd"), GraphSelection(external=True)))
@@ -92,7 +92,7 @@ def test_from_outside_come_those_whom_nobody_here_gave_an_identity() -> None:
 
 
 @pytest.mark.parametrize("tool", ["refund", "list", "export", "unheard-of"])
-def test_calls_of_a_tool_are_what_check_says(tool: str) -> None:
+def test_calls_of_a_tool_agree_with_check(tool: str) -> None:
     authority = example("agents")
     shown = edges(graph_of(authority, GraphSelection(tool=tool, denied=True)))
     for caller in ("support", "analyst", "tools"):

@@ -1,4 +1,4 @@
-"""Rules that are not needed: without them no answer changes, which is proven or said not to be."""
+"""Unused rules: without them no answer changes. Each is either proven or reported as not proven."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_rule_of_some_examples_is_needed() -> None:
     assert not _unused(example("payment"))
 
 
-def test_what_is_not_proven_is_not_called_unused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unproven_rule_is_not_reported_as_unused(monkeypatch: pytest.MonkeyPatch) -> None:
     def give_up(*_: object) -> None:
         raise GaveUp
 

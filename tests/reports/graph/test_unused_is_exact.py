@@ -1,4 +1,4 @@
-"""On generated worlds, decisions without a rule that is called unused are those with it."""
+"""On generated worlds, removing a rule that is reported as unused changes no decision."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_unused(authority: Authority, asked: list[Question]) -> None:
         request = decision.arrival.request
         for finding in unused:
             layers = [leave_out(layer, frozenset({key_of(finding.origin)})) for layer in decision.layers]
-            if not request.refused_path:  # which is refused wherever any rule looks at paths
+            if not request.refused_path:  # refused in every place where a rule reads paths
                 assert reference.decide(layers, request).allowed == decision.allowed, (finding.origin, asking)
 
 

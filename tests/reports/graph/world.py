@@ -1,4 +1,4 @@
-"""Worlds whose graphs are looked at."""
+"""Worlds for tests of graphs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ Shown = dict[tuple[str, str, int | None], tuple[str, str | None]]
 
 
 def edges(graph: Graph) -> Shown:
-    """The verdict and the condition of each edge."""
+    """Return the verdict and the condition of each edge."""
     shown: Shown = {}
     for edge in graph.edges:
         key = edge.source, edge.target, edge.port

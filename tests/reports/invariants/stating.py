@@ -1,4 +1,4 @@
-"""Drawn statements, and whether a question fits one: said a second time, for single questions."""
+"""Drawn statements, and a second implementation of their meaning for single questions."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _is_in(group: CallerGroup, question: Question, world: World, domain: str, mo
 
 
 def fits(requests: RequestSelector, question: Question) -> bool:
-    """Whether a question about a whole request is about one that is meant, wherever it goes."""
+    """Return whether a question about a whole request matches, wherever the request goes."""
     if requests.ports and question.port not in requests.ports:
         return False
     if requests.methods and question.method not in requests.methods:

@@ -1,4 +1,4 @@
-"""Every broken Invariant gets exactly the diagnostics of its golden; `pytest tests/reports --update` writes these."""
+"""Every broken Invariant gets exactly the diagnostics of its golden; `pytest tests/reports --update` rewrites these."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eastgate.settings import Settings
 HERE = Path(__file__).parent / "broken"
 DOCUMENTS = sorted(path.name for path in HERE.glob("*.yaml"))
 
-# What is told of a document in which nothing is wrong: tests/cli/test_invariants.py
+# Diagnostics of a valid document that depend on the world: tests/cli/test_invariants.py
 OF_THE_WORLD = {codes.NAMES_NOTHING, codes.SELECTS_NOTHING}
 
 

@@ -1,4 +1,4 @@
-"""Statements about pods are about ExternalWorkloads too: questions name both alike."""
+"""Statements about pods cover ExternalWorkloads too, because questions name both alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workloads that do not exist yet: which are imagined, and that a world is afterwards what it was."""
+"""Workloads that do not exist yet: the imagined ones, and the world that is unchanged afterwards."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_labels_by_which_a_service_selects_that_a_policy_targets() -> None:
         (SERVICE, policy("q", {"kind": "Service", "name": "s"}, "shop/db")),
     ],
 )
-def test_what_only_a_new_workload_would_let_in_breaks_a_statement(more: tuple[dict[str, Any], ...]) -> None:
+def test_a_request_that_only_a_future_workload_allows_breaks_a_statement(more: tuple[dict[str, Any], ...]) -> None:
     authority = world(*more)
     stated = statement(Quantifier.ONLY, NOBODY_ELSE, to(Selector.of(), SHOP), RequestSelector())
     finding = prove(authority, stated)
@@ -105,12 +105,12 @@ def test_new_namespaces_have_the_labels_that_cluster_policies_select_by() -> Non
     ]
 
 
-def test_a_namespace_that_a_statement_names_and_nobody_has_made() -> None:
+def test_a_statement_may_name_a_future_namespace() -> None:
     imagined = every(world(), Cover(Selector.of(), Selector.of({"kubernetes.io/metadata.name": "later"})))
     assert [each.key for each in imagined] == ["later/new-pod-1"]
 
 
-def test_a_world_is_what_it_was() -> None:
+def test_a_world_is_unchanged_afterwards() -> None:
     authority = world()
     before = dict(authority.world.workloads), authority.world.namespaces_in_use()
     prove(authority, statement(Quantifier.NEVER, NOBODY_ELSE, to(Selector.of()), RequestSelector()))
@@ -154,5 +154,5 @@ def test_a_service_without_pods_says_nothing() -> None:
     )
     assert (finding.standing, finding.why) == (
         StatementStanding.NOT_PROVEN,
-        "it is about nothing that the manifests declare",
+        "no manifest declares its destinations",
     )

@@ -1,4 +1,4 @@
-"""On generated worlds of every dialect, what is found of drawn statements is what single questions say."""
+"""On generated worlds of every dialect, the results of drawn statements agree with single questions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ modes = st.sampled_from(Quantifier)
 
 
 def breaks(stated: Statement, authority: Authority, asked: Question) -> bool:
-    """Whether a question that fits shows a statement to be false."""
+    """Return whether a question breaks a statement."""
     domain = authority.settings.trust_domain
     meant = is_meant(stated.callers, asked, authority.world, domain, {})
     if not fits(stated.requests, asked) or meant is (stated.mode is Quantifier.ONLY):
@@ -92,7 +92,7 @@ def questions_to(destination: str) -> Iterator[Question]:
 
 
 def exists(source: str, world: World) -> bool:
-    """Whether a caller is outside of the cluster, or has a pod."""
+    """Return whether a caller is outside the cluster, or has a pod."""
     pods = {f"sa:{pod.namespace}/{pod.service_account}" for pod in world.workloads.values()}
     return source in ("anonymous", "spiffe://evil/other") or source in pods
 

@@ -1,4 +1,4 @@
-"""Labellings: one for each set of selectors that a labelling can meet, and none that is not demanded."""
+"""Labellings: one for each set of selectors that a labelling can meet, and all of them meet the demands."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_set_of_selectors_that_can_be_met_is_met_once(told_apart: list[Sel
     assert set(met) == wanted
 
 
-def test_what_no_selector_tells_apart_is_looked_at_once() -> None:
+def test_labels_that_no_selector_distinguishes_are_examined_once() -> None:
     one = terms_of(Selector.of({"app": "web"}))
     assert labellings([one, one], terms_of(Selector.of({"tier": "back"})), 10) == [
         {"tier": "back"},

@@ -1,6 +1,6 @@
-"""The corpus: for each code folders with manifests that provoke it, and ones that nearly do.
+"""The corpus: for each code, folders with manifests that provoke it, and with manifests that nearly do.
 
-A manifest that needs settings says so in its first line: `# settings: denyOnly=allow`.
+A manifest that needs settings has them in its first line: `# settings: denyOnly=allow`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _SETTINGS = re.compile(r"# settings: (\w+)=(\w+)\n")
 
 @cache
 def findings(case: str, manifest: str) -> tuple[Finding, ...]:
-    """All that is found in one manifest of a case. The working directory must be this folder, for the paths in it."""
+    """Return all findings in one manifest of a case.
+
+    The working directory must be this folder, for the paths in findings.
+    """
     path = Path("cases") / case / manifest
     written = _SETTINGS.match((HERE / path).read_text("utf-8"))
     settings = Settings.from_mapping({written[1]: written[2]}) if written else Settings()

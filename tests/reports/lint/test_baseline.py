@@ -1,4 +1,4 @@
-"""A baseline accepts the findings that are there. Only others count."""
+"""A baseline accepts the existing findings. Only new ones count."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def test_what_a_baseline_has_is_not_shown_and_does_not_count(project: Project) -> None:
+def test_findings_of_a_baseline_are_not_shown_and_do_not_count(project: Project) -> None:
     result = project.compared()
     assert (result.exit_code, result.output) == (0, "no findings; 1 in the baseline\n")
 
@@ -81,7 +81,7 @@ def test_the_same_mistake_a_second_time_is_new(project: Project) -> None:
 
 
 def test_another_mistake_under_the_same_key_is_new(project: Project) -> None:
-    """Most manifests have a field in each line: only the first line of a selector is underlined."""
+    """Most manifests have one field in each line, and only the first line of a selector is underlined."""
     block = "podSelector:\n    matchLabels:\n      app: {0}\n"
     text = (project.manifests / "app.yaml").read_text("utf-8")
     flow = "{podSelector: {matchLabels: {app: old}}}"
@@ -92,14 +92,14 @@ def test_another_mistake_under_the_same_key_is_new(project: Project) -> None:
     assert project.compared().exit_code == 1
 
 
-def test_what_is_gone_is_counted(project: Project) -> None:
+def test_fixed_findings_are_counted(project: Project) -> None:
     project.write()
     result = project.compared()
     assert result.exit_code == 0
     assert "1 of it gone: shorten it with --write-baseline" in result.output
 
 
-def test_json_counts_what_the_baseline_has(project: Project) -> None:
+def test_json_counts_the_findings_of_the_baseline(project: Project) -> None:
     project.write("old", "new")
     told = json.loads(project.compared("-o", "json").output)
     assert [finding["subjects"] for finding in told["findings"]] == [["NetworkPolicy/shop/new"]]

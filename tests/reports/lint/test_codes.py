@@ -1,4 +1,4 @@
-"""Every code is provoked by a minimal manifest, with the text of its golden, and not by one that differs a little."""
+"""Every code is provoked by a minimal manifest, with the text of its golden, and not by a slightly different one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from eastgate.reports.lint.inventory import lint_codes
 from tests.reports.lint.corpus import CASES, HERE, findings
 
-# Wherever a list of tools is, the readings of unlistedCaller differ. What a mistake closes is closed.
+# A list of tools also provokes the readings of unlistedCaller. A mistake may also close its target.
 COMPANIONS = {"EG6026": {"EG6044"}, "EG6125-closed": {"EG6115"}, "EG6126": {"EG6040"}}
 
 
@@ -25,7 +25,8 @@ def test_a_manifest_provokes_its_code_and_nothing_else(case: str, update: bool) 
     golden = HERE / "cases" / case / "expected.txt"
     if update:
         golden.write_text(said, encoding="utf-8")
-    ours = {finding.code.id for finding in found if finding.code.id in lint_codes()}  # reading may have said its part
+    # the reader may have reported its own findings
+    ours = {finding.code.id for finding in found if finding.code.id in lint_codes()}
     assert ours - COMPANIONS.get(case, set()) == {case[:6]}
     assert said == golden.read_text(encoding="utf-8")
 
@@ -36,7 +37,7 @@ def test_a_near_miss_does_not(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_finding_underlines_a_text_says_what_to_write_and_knows_whom_it_is_about(case: str) -> None:
+def test_a_finding_has_an_underlined_text_a_help_and_subjects(case: str) -> None:
     for finding in findings(case, "found.yaml"):
         assert finding.message
         assert finding.help

@@ -1,4 +1,4 @@
-"""Lint knows no dialect: each tells what general checks must know, and nothing is assumed of one that does not."""
+"""Lint knows no dialect: each supplies the facts for general checks, and lint assumes none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples are clean: what lint says of them at the default threshold is suppressed there, or explained here."""
+"""The examples are clean: each finding at the default threshold is suppressed there, or explained here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eastgate.reports.lint import lint
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FOLDERS = sorted(path.parent.name for path in EXAMPLES.glob("*/manifests"))
 
-# Findings that an example has on purpose, and why. To be shortened, never to be lengthened without a reason.
+# Findings that an example has on purpose, and why. Shorten this list; never extend it without a reason.
 EXPLAINED: dict[str, dict[str, str]] = {}
 
 

@@ -1,4 +1,4 @@
-"""The hooks of pre-commit and the GitHub Action call commands and options that exist."""
+"""The hooks of pre-commit and the GitHub Action use existing commands and options."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_scripts_are_bash() -> None:
 
 
 def _lint_step(tmp_path: Path, where: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run the script of the action's step as a runner does, with the defaults of inputs that are not given."""
+    """Run the script of the action's step as a runner does, with the defaults of omitted inputs."""
     told = action()
     (step,) = (one for one in told["runs"]["steps"] if one.get("name") == "Lint")
     program = tmp_path / "bin/eastgate"

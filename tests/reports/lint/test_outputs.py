@@ -86,7 +86,7 @@ def test_codes_can_be_selected_and_ignored(options: list[str], status: int) -> N
 
 
 @pytest.mark.parametrize("option", ["--select", "--ignore"])
-def test_what_is_no_code_cannot_be_selected(option: str) -> None:
+def test_an_unknown_code_cannot_be_selected(option: str) -> None:
     assert run("-f", WARNING, option, "ports").exit_code == 2
 
 
@@ -160,7 +160,7 @@ def sarif(*arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_sarif_has_what_the_standard_demands(case: str) -> None:
+def test_sarif_has_the_fields_of_the_standard(case: str) -> None:
     told = sarif("-f", f"cases/{case}/found.yaml", *_settings(case))
     assert told["version"] == "2.1.0"
     assert told["$schema"].endswith("sarif-2.1.0.json")

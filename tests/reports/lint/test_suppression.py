@@ -1,4 +1,4 @@
-"""Suppressions: by the object that a finding is about, with a reason, and never silently useless."""
+"""Suppressions: by the object of a finding, with a reason, and reported if they are useless."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def test_a_comment_suppresses_in_its_document_its_block_or_its_line() -> None:
     assert [commented(place, IGNORE) for place in (1, 2, 3, 4)] == [[], [], [], []]
 
 
-def test_a_comment_inside_of_what_a_finding_is_about_suppresses_it() -> None:
-    """A finding about a selector underlines its first line, and people write beside the value."""
+def test_a_comment_inside_the_block_of_a_finding_suppresses_it() -> None:
+    """A finding about a selector underlines its first line, and users write comments beside the value."""
     block = """
   podSelector:
     matchLabels:

@@ -1,6 +1,6 @@
-"""Policies about DNS, ingress controllers, Prometheus and operators, as repositories write them, have no finding.
+"""Policies about DNS, ingress controllers, Prometheus and operators, in the usual spellings, have no finding.
 
-What is almost a name of these has one.
+Misspelt names have one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAME = "kubernetes.io/metadata.name"
 
 
 def network(peer: str, direction: str = "ingress", port: str = "8080") -> str:
-    """Return a policy of the pods of the shop: one entry, and DNS where it is about egress."""
+    """Return a policy of the pods of the shop: one entry, and DNS if it is about egress."""
     end = "from" if direction == "ingress" else "to"
     dns = "{ports: [{port: 53, protocol: UDP}, {port: 53}]}, " if direction == "egress" and port != "53" else ""
     ports = f"ports: [{{port: {port}}}, {{port: {port}, protocol: UDP}}]"
@@ -141,19 +141,19 @@ def found(manifest: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("manifest", KNOWN)
-def test_what_clusters_have_is_known(manifest: str) -> None:
+def test_objects_of_every_cluster_are_known(manifest: str) -> None:
     assert found(manifest) == []
 
 
 @pytest.mark.parametrize(("manifest", "code", "meant"), MISSPELT)
-def test_what_is_almost_such_a_name_is_found(manifest: str, code: str, meant: str) -> None:
+def test_a_misspelt_system_name_is_found(manifest: str, code: str, meant: str) -> None:
     [(its_code, help_)] = found(manifest)
     assert its_code == code
     assert meant in help_
 
 
 def test_pods_of_the_cluster_in_a_namespace_that_is_read_are_looked_for() -> None:
-    """A namespace of the cluster with pods in the manifests is read as any other, but for what is known of it."""
+    """Manifests with pods in a namespace of the cluster are read like any other namespace, with its known labels."""
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: api, namespace: monitoring, labels: {app: api}}\n"
         "spec: {containers: [{name: c, image: i}]}\n---\n"
@@ -162,7 +162,7 @@ def test_pods_of_the_cluster_in_a_namespace_that_is_read_are_looked_for() -> Non
     assert [code for code, _ in found(pod + network(both(f"{NAME}: monitoring", "app: other")))] == ["EG6301"]
 
 
-def test_labels_of_a_namespace_that_is_declared_are_those_that_it_has() -> None:
+def test_a_declared_namespace_has_only_its_declared_labels() -> None:
     namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-system}\n---\n"
     by_label = network(both("name: kube-system"))
     assert found(by_label) == []
@@ -171,7 +171,7 @@ def test_labels_of_a_namespace_that_is_declared_are_those_that_it_has() -> None:
     assert found(namespace + network(both(f"{NAME}: kube-system"))) == []
 
 
-def test_two_entries_that_were_meant_as_one_need_pods_that_are_known() -> None:
+def test_two_entries_instead_of_one_are_reported_only_with_known_pods() -> None:
     def split(labels: str) -> str:
         return network(f"{{podSelector: {{matchLabels: {{{labels}}}}}}}, {both(f'{NAME}: kube-system')}")
 

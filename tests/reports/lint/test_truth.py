@@ -1,4 +1,4 @@
-"""What lint says of rules is true, on generated clusters: of each, no request could show the contrary."""
+"""Findings of lint about rules are true, on generated clusters: no request is a counterexample."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_NEEDED = (*NEVER_MATCH, codes.REDUNDANT, codes.DUPLICATE)
 
 @st.composite
 def crowded(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
-    """One pod on which many policies meet, so that rules are in each other's way."""
+    """Draw one pod with many policies, whose rules overlap."""
     pod = draw(generate.pod("p0"))
     namespace = pod["metadata"]["namespace"]
     policies = []
@@ -51,12 +51,12 @@ clusters = situations() | crowded()
 
 
 def well_formed(authority: Authority, pod: str) -> Iterator[Request]:
-    """Without encoded slashes: those are refused wherever a rule looks at paths, needed or not."""
+    """Yield the requests without encoded slashes, which are refused in every place where a rule reads paths."""
     return (request for request in requests(authority, pod) if not request.refused_path)
 
 
 def requests(authority: Authority, pod: str) -> Iterator[Request]:
-    """Every identity on every port, with a few of the methods and paths each."""
+    """Yield every identity on every port, with a few methods and paths each."""
     http = itertools.cycle(itertools.product([*generate.METHODS, None], generate.PATHS))
     services = [None, *authority.world.services_of(pod)]
     for identity, port, service in itertools.product([None, *generate.IDENTITIES], generate.PORTS, services):
@@ -127,7 +127,7 @@ def test_all_rules_that_are_not_needed_may_go_at_once(situation: tuple[list[Mani
 
 @settings(max_examples=100, deadline=None)
 @given(clusters)
-def test_nobody_reaches_a_workload_that_nothing_can_reach(situation: tuple[list[Manifest], Settings]) -> None:
+def test_no_caller_reaches_a_workload_that_is_reported_as_closed(situation: tuple[list[Manifest], Settings]) -> None:
     authority = authority_of(*situation)
     closed = {s for one in lint(authority) if one.code is codes.LOCKED_OUT for s in one.subjects}
     for pod in closed & authority.world.workloads.keys():

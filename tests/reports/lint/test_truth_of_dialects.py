@@ -1,4 +1,4 @@
-"""The same for Linkerd's resources and for AccessPolicies: what lint says of them is true."""
+"""Findings of lint about Linkerd's resources and AccessPolicies are true."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.worlds.test_generated_linkerd import decided
 
 
 def _is_on_workload(one: Manifest) -> bool:
-    """Whether it takes the place of the default on a port without a Server, also where it authorizes nobody."""
+    """Return whether it replaces the default on a port without a Server, even if it authorizes no client."""
     return one["spec"].get("targetRef", {}).get("kind") in ("ServiceAccount", "Pod")
 
 

@@ -1,4 +1,4 @@
-"""What lint says of routes that another spelling goes round is true, and it says so of all that are."""
+"""Lint reports exactly the routes that another spelling of the path avoids."""
 
 from __future__ import annotations
 

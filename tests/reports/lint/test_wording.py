@@ -1,4 +1,4 @@
-"""No code reads what is said to people: with other words for what rules and chains come from, only words change."""
+"""No code reads text for people: other words for the origins of rules and chains change only words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _paths_start_in_this_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def spoken(module: ModuleType) -> list[type]:
-    """The classes of a module that have words of their own."""
+    """Return the classes of a module that have words of their own."""
     here = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
     return [one for one in here if "__str__" in vars(one)]
 
@@ -43,7 +43,7 @@ def reworded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def facts_of(case: str) -> Facts:
-    """What is found, and where; and in which mode everything is, by whose doing."""
+    """Return the findings and their places, and the mode of each layer with its cause."""
     settings = Settings()
     authority = Authority(read_manifests([HERE / "cases" / case / "found.yaml"], settings), settings, strict=False)
     cluster = Cluster(authority)

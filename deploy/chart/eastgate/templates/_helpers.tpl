@@ -19,7 +19,7 @@ app.kubernetes.io/component: controller
 {{- end -}}
 {{- end }}
 
-{{/* A file that deploy/generate.py makes, for the namespace of this release. */}}
+{{/* A generated file of deploy/generate.py, for the namespace of this release. */}}
 {{- define "eastgate.generated" -}}
 {{- $content := .root.Files.Get (printf "generated/%s" .file) -}}
 {{- if not $content -}}

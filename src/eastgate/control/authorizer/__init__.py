@@ -1,1 +1,1 @@
-"""The external authorizer: any proxy asks over gRPC or HTTP whether a request may pass, and the engine answers."""
+"""The external authorizer: any proxy asks it over gRPC or HTTP whether a request may pass."""

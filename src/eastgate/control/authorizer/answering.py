@@ -1,4 +1,4 @@
-"""Makes the answer of decisions: what the proxy does, what application and client are told, and a line for the log."""
+"""Builds the answer to a check from its decisions: the action of the proxy, headers, response, and log record."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from eastgate.ir.attributes import UNKNOWN, Unknown, cookies_without, header_val
 
 _NAME = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = regex(r"[\t\x20-\x7e\x80-\xff]*")
-_LONGEST_SHOWN = 1024  # characters of what a client sent, in the log
+_MAX_LOGGED_CHARS = 1024  # of each value that the client sent
 _RPC_CODES = {400: -32600, 401: -32001, 404: -32001}
 _FORBIDDEN = -32001
 
 
 class Answers:
-    """Makes the answer to one check."""
+    """Builds the answer to one check."""
 
     def __init__(self, check: ProxyCheck, *, plain: bool, keeps_own: bool = False) -> None:
         self._check = check
@@ -35,11 +35,11 @@ class Answers:
         self.headers = header_values(check.headers)
 
     def raw(self, *, may_wait: bool) -> RawRequest:
-        """Return what authorizers may look at beside the request of the rules."""
+        """Return the parts of the request that only authorizers read, beside the request of the rules."""
         check = self._check
         body, size = _body(check)
         return RawRequest(
-            self.headers if check.shown_headers is None else None,  # what is missing may be there
+            self.headers if check.shown_headers is None else None,  # a header that is not shown may still be present
             check.http_protocol,
             certificate=check.certificate,
             scheme=check.scheme,
@@ -51,14 +51,14 @@ class Answers:
             may_wait=may_wait,
         )
 
-    def broken(self, pending: Pending) -> AuthorizerAnswer:
-        """Return the answer of an authorizer that could not be asked."""
+    def after_failure(self, pending: Pending) -> AuthorizerAnswer:
+        """Return the answer for an authorizer whose call failed."""
         if pending.authorizer is None:
             return Reply.ERROR
         return Ruling(False, Refusal.FORBIDDEN, "it could not be evaluated")
 
     def of(self, decisions: Sequence[Decision], reading: MessageReading) -> ProxyAnswer:
-        """Return the answer: allowed where all decisions are, else what the denial says."""
+        """Return an answer that allows the request if all decisions allow it, and else the first denial."""
         decision = next((decision for decision in decisions if not decision.allowed), decisions[-1])
         rulings = [ruling for each in decisions for ruling in _consents(each)]
         forged = () if self._keeps_own else self._check.forged_headers
@@ -87,7 +87,7 @@ class Answers:
         return self._denied(status, own, body, decision, reading)
 
     def _cookies_without(self, names: Set[str]) -> str | None:
-        """Return the cookies of the client but for these; None where it has sent none of these."""
+        """Return the cookies of the client without these, or None if it sent none of these."""
         cookies = "; ".join(self.headers.get("cookie", ()))
         others = cookies_without(cookies, names)
         return None if others == cookies_without(cookies, ()) else others
@@ -97,14 +97,14 @@ class Answers:
     ) -> ProxyAnswer:
         rpc = b"" if self._plain else _rpc_error(status, reading)
         if rpc:
-            kept = tuple((name, value) for name, value in headers if name.lower() not in _OF_BODY)
+            kept = tuple((name, value) for name, value in headers if name.lower() not in _BODY_HEADERS)
             headers, body = (*kept, ("content-type", "application/json")), rpc
         record = LazyRecord(lambda: {**self._record(decision, reading), "verdict": "deny", "status": status})
         client_headers = (*headers, (DECISION_HEADER, self.id))
         return ProxyAnswer(False, status, self.id, client_headers=client_headers, body=body, record=record)
 
     def refuse(self, status: int, why: str, text: str) -> ProxyAnswer:
-        """Return a denial that no policy made: `why` is for machines, `text` for whoever reads the log."""
+        """Return a denial without a policy: `why` is for machines, `text` for readers of the log."""
         return refuse(self._check, status, why, text, self.id)
 
     def _record(self, decision: Decision, reading: MessageReading) -> dict[str, object]:
@@ -128,7 +128,9 @@ class Answers:
 
 
 def _body(check: ProxyCheck) -> tuple[str | Unknown | None, int | None]:
-    """Return the text of the body and its size, as far as they are known. Without a body the text is None."""
+    """Return the text of the body and its size, or UNKNOWN and None for an unknown one. Without a body the text is
+    None.
+    """
     body = check.body
     if body is None or not body.complete:
         return (None, 0) if check.is_without_body else (UNKNOWN, None)
@@ -139,14 +141,14 @@ def _body(check: ProxyCheck) -> tuple[str | Unknown | None, int | None]:
 
 
 _ALLOWED: Mapping[str, object] = {"verdict": "allow", "status": 200}
-_OF_BODY = frozenset({"content-type", "content-length", "content-encoding", "transfer-encoding"})
+_BODY_HEADERS = frozenset({"content-type", "content-length", "content-encoding", "transfer-encoding"})
 
 
 def refuse(check: ProxyCheck, status: int, why: str, text: str, decision_id: str | None = None) -> ProxyAnswer:
-    """Return a denial that no policy made."""
+    """Return a denial without a policy."""
     own_id = decision_id or os.urandom(8).hex()
-    told = {"verdict": "deny", "status": status, "why": why, "reason": text}
-    record = LazyRecord(lambda: {**_record_of(check, own_id), **told})
+    reason = {"verdict": "deny", "status": status, "why": why, "reason": text}
+    record = LazyRecord(lambda: {**_record_of(check, own_id), **reason})
     return ProxyAnswer(False, status, own_id, client_headers=((DECISION_HEADER, own_id),), record=record, why=why)
 
 
@@ -165,11 +167,11 @@ def _record_of(check: ProxyCheck, decision_id: str) -> dict[str, object]:
 
 
 def _shown(text: str | None) -> str | None:
-    return text if text is None or len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+    return text if text is None or len(text) <= _MAX_LOGGED_CHARS else text[: _MAX_LOGGED_CHARS - 1] + "…"
 
 
 def _status(status: int) -> int:
-    """Return the status of a denial: a connection cannot be closed from here, and a proxy takes 200 for consent."""
+    """Return the status of a denial. The authorizer cannot close the connection, and a proxy takes 200 for ALLOW."""
     return status if 300 <= status <= 599 else Refusal.FORBIDDEN.value
 
 
@@ -180,7 +182,7 @@ def _consents(decision: Decision) -> Iterator[Ruling]:
 
 
 def _taken_off(decision: Decision) -> Iterator[TakenOff]:
-    """Yield the changes that remove the tokens which layers have accepted."""
+    """Yield the changes that remove the tokens that layers accepted."""
     for derivation in dict.fromkeys(each for layer in decision.layers for each in layer.derivations):
         if isinstance(derivation, TokenDeriving):
             yield derivation.take_off(decision.arrival.request.values, decision.question.raw)
@@ -196,7 +198,7 @@ def _is_header(header: tuple[str, str]) -> bool:
 
 
 def _rpc_error(status: int, reading: MessageReading) -> bytes:
-    """Return JSON-RPC errors for the requests that wait; nothing where none does."""
+    """Return JSON-RPC errors for the requests that wait for a response; empty if there are none."""
     error = {"code": _RPC_CODES.get(status, _FORBIDDEN), "message": _phrase(status)}
     if reading.problem is not None:
         return json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()

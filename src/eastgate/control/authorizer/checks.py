@@ -1,4 +1,4 @@
-"""What proxies ask and what they are told, whichever protocol it goes by."""
+"""Checks and their answers, independent of the protocol."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from eastgate.reading.mcp.tool_lists import METHOD, NAME
 
 DECISION_HEADER: Final = "x-eastgate-decision"
 WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
-"""Methods that bring no message in a body."""
-_LEADING_ELSEWHERE: Final = frozenset({"upgrade", *OVERRIDES})
+"""Methods without a message in a body."""
+_REROUTING_HEADERS: Final = frozenset({"upgrade", *OVERRIDES})
 _NO_LENGTH: Final = ("0",)
 OWN_HEADERS: Final = "x-eastgate-"
-"""What the names of our own headers begin with. Clients may not send such."""
+"""The prefix of the headers that only Eastgate sets. Clients may not send them."""
 
 Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyOptions:
-    """What the operator states about the proxies, whichever protocol they ask by.
+    """Properties of the proxies that the operator configures, for every protocol.
 
-    `normalizes_paths`: a proxy normalises paths as Eastgate does before it hands them on. `whole_bodies`: it shows the
-    body of every request, and refuses one that is too large instead of cutting it. `shown_headers`: it shows these
-    headers, and perhaps no others; empty: the protocol decides.
+    `normalizes_paths`: a proxy normalises paths as Eastgate does before it forwards them. `whole_bodies`: a proxy sends
+    the body of every request, and refuses a body that is too large instead of cutting it. `shown_headers`: a proxy
+    sends these headers, and perhaps no others; empty: the protocol decides.
     """
 
     normalizes_paths: bool = False
@@ -49,16 +49,18 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class ProxyCheck:
-    """A request that waits at a proxy. What is None is unknown.
+    """A request that waits at a proxy. None means unknown.
 
-    `source` is the caller. `to` (in the words of `--to`) and `port` are the destination that the configuration of the
-    proxy names; `destination` is the address and port at which the request arrived, as the proxy sees it.
+    `source` is the caller. `to` (as in `--to`) and `port` are the destination in the configuration of the proxy.
+    `destination` is the address and port at which the request arrived, as the proxy sees it.
 
-    A header that `headers` does not have is absent if `shown_headers` has its name (None: every name), else unknown.
-    The values of `unclear_headers` are unknown: several values joined by commas, headers of the connection that the
-    check came by, or headers that the proxy sets for the check. `shows_bodies`: without a `body`, the request has none.
-    `mcp` is the method and the name that the proxy read in the body; None if the configuration does not say that the
-    proxy reads bodies. `extensions` is what the configuration of the proxy adds to each check.
+    A header that `headers` does not have is absent if `shown_headers` has its name (None: every name), and else
+    unknown. The values of `unclear_headers` are unknown: values joined by commas, headers of the connection that
+    carried the check, or headers that the proxy sets for the check. `shows_bodies`: a check without `body` means a
+    request without a body.
+
+    `mcp` is the MCP method and name that the proxy read from the body. It is None if, according to the configuration,
+    the proxy reads no bodies. `extensions` are the values that the configuration of the proxy adds to each check.
     """
 
     source: Source = UNKNOWN_CALLER
@@ -85,9 +87,9 @@ class ProxyCheck:
 
     @property
     def is_without_body(self) -> bool:
-        """Return whether the request certainly has no body: by its method, and because the proxy would show one.
+        """Return whether the request certainly has no body: by its method, and because the proxy would send a body.
 
-        Headers do not suffice: a proxy need not show `transfer-encoding`, and HTTP/2 does not have it.
+        Headers are not enough: a proxy need not show `transfer-encoding`, and HTTP/2 does not have it.
         """
         if not self.shows_bodies or self.body is not None or self.method not in WITHOUT_BODY:
             return False
@@ -96,10 +98,10 @@ class ProxyCheck:
 
     @property
     def may_hide_message(self) -> bool:
-        """Tell whether there may be a message in spite of the method: in a body, in a tunnel, or by another method."""
-        if not self.is_without_body or not _LEADING_ELSEWHERE.isdisjoint(self.unclear_headers):
+        """Return whether a message is possible in spite of the method: in a body, in a tunnel, or by another method."""
+        if not self.is_without_body or not _REROUTING_HEADERS.isdisjoint(self.unclear_headers):
             return True
-        return not self.knows_headers(_LEADING_ELSEWHERE) or not _LEADING_ELSEWHERE.isdisjoint(
+        return not self.knows_headers(_REROUTING_HEADERS) or not _REROUTING_HEADERS.isdisjoint(
             name.lower() for name in self.headers
         )
 
@@ -112,18 +114,18 @@ class ProxyCheck:
 
     @property
     def forged_headers(self) -> tuple[str, ...]:
-        """Return the headers of the client that only we may send."""
+        """Return the headers of the client that only Eastgate may set."""
         return tuple(name for name in self.headers if name.lower().startswith(OWN_HEADERS))
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyAnswer:
-    """The decision on a check, as a proxy carries it out.
+    """The decision on a check, in the form that a proxy applies.
 
-    If the request is allowed, the proxy sets `upstream_headers`, each instead of the client's header of that name. It
-    removes the headers of `upstream_removed`, and from the query the `removed_parameters`, as they are spelled there.
-    A denied client gets `status`, `client_headers` and `body`. `record` is the line of the log: the client never sees
-    its policy and reason. `why` is set if the denial is of no policy.
+    If the request is allowed, the proxy sets `upstream_headers`, each in place of the client's header of that name. It
+    removes the headers in `upstream_removed`, and the `removed_parameters` from the query, as they are spelled there. A
+    denied client gets `status`, `client_headers` and `body`. `record` is the log record: its policy and reason never
+    reach the client. `why` is set if no policy made the denial.
     """
 
     allowed: bool
@@ -138,20 +140,22 @@ class ProxyAnswer:
     why: str | None = None
 
 
-# Reads the MCP messages in the body of a check, where a policy looks at them.
+# Reads the MCP messages in the body of a check, if a policy depends on them.
 
 
-_OF_SESSIONS = ("GET", "DELETE")  # methods that bring no message, and mean something to an MCP server
+_SESSION_METHODS = ("GET", "DELETE")  # methods without a message that an MCP server accepts
 MESSAGE_HEADERS: Final = frozenset({"content-encoding", "content-type", "upgrade", METHOD, NAME, *OVERRIDES})
-"""Headers that say whether a request brings messages, and how they are read."""
+"""Headers that decide whether a request has messages, and how to read them."""
 _DIFFERENT = "differs from what the proxy read"
 RESPONSE = "notifications/response"
-"""What a response to a request of the server is decided as: nobody wrote rules for them, and they need a way."""
+"""The MCP method by which policies decide the responses of clients to requests of the server. They have no method, and
+a rule needs one.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedMessage:
-    """A message of a check, to be decided by itself."""
+    """A message of a check. Each gets a decision of its own."""
 
     message: Message
 
@@ -162,9 +166,9 @@ class CheckedMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageReading:
-    """The messages of a check; None stands for whatever the body may be. ALL must be allowed.
+    """The messages of a check. None is any message. ALL must be allowed.
 
-    `problem`: there is a body, and it cannot be read as messages. `is_batch`: they came in an array.
+    `problem`: there is a body, and it cannot be read as messages. `is_batch`: the messages came in an array.
     """
 
     messages: tuple[CheckedMessage | None, ...] = (None,)
@@ -180,33 +184,35 @@ class MessageReading:
         )
 
 
-NOTHING_READ = MessageReading()
+ANY_MESSAGE = MessageReading()
 
 
-def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool], *, strict: bool = False) -> MessageReading:
-    """Read the messages of a check where policies look at them. What cannot be read is unknown.
+def read_check(check: ProxyCheck, is_needed: Callable[[], bool], *, strict: bool = False) -> MessageReading:
+    """Read the messages of a check, if policies depend on them. A message that cannot be read is unknown.
 
-    `strict`: a body without a content type is no message, nor is one of another method than POST.
+    `strict`: a body without a content type is not a message, nor is the body of a method other than POST.
     """
     body = check.body
     content = body.content if body is not None and body.complete else b""
-    if check.method in WITHOUT_BODY and (check.method not in _OF_SESSIONS or not check.knows_headers(MESSAGE_HEADERS)):
-        return NOTHING_READ
-    if (not content and check.method not in _OF_SESSIONS) or not is_looked_at():
-        return NOTHING_READ
+    if check.method in WITHOUT_BODY and (
+        check.method not in _SESSION_METHODS or not check.knows_headers(MESSAGE_HEADERS)
+    ):
+        return ANY_MESSAGE
+    if (not content and check.method not in _SESSION_METHODS) or not is_needed():
+        return ANY_MESSAGE
     try:
         messages = _read(check, content, strict=strict)
     except BadMessage as error:
         return MessageReading(problem=str(error.problem))
-    if check.mcp is not None and check.mcp != _repeated(messages):
+    if check.mcp is not None and check.mcp != _as_proxy_reads(messages):
         return MessageReading(problem=_DIFFERENT)
     if not messages:
-        return NOTHING_READ
+        return ANY_MESSAGE
     return MessageReading(tuple(map(CheckedMessage, messages)), is_batch=content.lstrip()[:1] == b"[")
 
 
-def _repeated(messages: tuple[Message, ...]) -> tuple[str | None, str | None] | None:
-    """Return the method and name that a proxy reads in the same messages; None if no proxy can express them."""
+def _as_proxy_reads(messages: tuple[Message, ...]) -> tuple[str | None, str | None] | None:
+    """Return the method and name that a proxy reads from these messages, or None if no proxy can express them."""
     if not messages:
         return None, None
     return (messages[0].method, messages[0].name) if len(messages) == 1 else None
@@ -219,5 +225,5 @@ def _read(check: ProxyCheck, content: bytes, *, strict: bool) -> tuple[Message, 
     headers = list(each_header(check.headers))
     if not strict and not any(name.lower() == "content-type" for name, _ in headers):
         headers.append(("content-type", "application/json"))
-    method = check.method if strict or check.method in _OF_SESSIONS else "POST"
+    method = check.method if strict or check.method in _SESSION_METHODS else "POST"
     return read_request(method or "", headers, content)

@@ -1,8 +1,8 @@
-"""Decides checks live: the whole engine, with the answers of authorizers as it gets to each of them.
+"""Decides checks with the whole engine, and asks external authorizers during the evaluation.
 
-The engine evaluates in microseconds, under a lock. Where it needs the answer of an authorizer, it stops; that one is
-asked without the lock, however long it takes, and the engine begins again with the answer. So each authorizer is asked
-at most once for a check, and only where the engine gets to it.
+The engine evaluates in microseconds, under a lock. If it needs the answer of an authorizer, it stops. The authorizer is
+asked without the lock, and then the engine begins again with the answer. So each authorizer is asked at most once for a
+check, and only if the evaluation reaches it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from eastgate.control.authorizer.checks import (
     ProxyOptions,
     read_check,
 )
-from eastgate.control.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
+from eastgate.control.authorizer.locating import GatewaysByHost, UnknownDestinationError, destinations_of, port_of
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import AssumedConsent, GatheredAnswers, Pending, WouldWait
 from eastgate.ir.attributes import HANDED_PATH, MCP_METHOD, MCP_TOOL, Attribute, HeaderValues, header, header_values
@@ -39,29 +39,30 @@ from eastgate.ir.paths import is_canonical, is_normalized, respelled_path
 from eastgate.ir.spiffe import account_of
 
 _LOG = logging.getLogger(__name__)
-_MOST_ASKED = 64  # authorizers that one check may need
-_MOST_CALLERS = 4096  # that are remembered
+_MAX_AUTHORIZER_CALLS = 64  # for one check
+_MAX_CACHED_CALLERS = 4096
 
 
-class _BadPath(Exception):  # noqa: N818 - says what is known
-    """Normalisation would change the path, and the proxy may hand it on as it is."""
+class _AmbiguousPathError(Exception):
+    """Normalisation would change the path, and the proxy may forward it unchanged."""
 
 
 class ExternalServices(Protocol):
-    """Asks authorizers that run elsewhere. It never raises for anything that such a service does."""
+    """The external authorizers. A call never raises an error for anything that such a service does."""
 
     def ask(self, name: str, check: ProxyCheck) -> AuthorizerAnswer:
-        """Ask the service of that name about a check."""
+        """Ask the authorizer of this name about a check."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What the operator chose. `to` is where requests go that do not say it; `seconds` is the time for one decision.
+    """The options of the operator.
 
-    `plain_denials`: a denied MCP request gets a plain refusal, and no JSON-RPC error. `proxy` is what the proxies do.
-    `own_proxies`: the proxies are ours. They remove our headers from requests of clients themselves, and a certificate
-    with the SPIFFE ID of a service account has its DNS name too.
+    `to` is the destination of requests that name none. `seconds` is the time limit of one decision. `plain_denials`: a
+    denied MCP request gets a plain refusal, without a JSON-RPC error. `proxy` describes the proxies. `own_proxies`: the
+    proxies are those of Eastgate. They remove Eastgate's headers from requests of clients themselves, and a certificate
+    with the SPIFFE ID of a service account also has its DNS name.
     """
 
     to: Destination | None = None
@@ -72,7 +73,7 @@ class CheckOptions:
 
 
 class LiveAuthorizer:
-    """Decides checks by an authority. Whoever changes the authority holds `lock`."""
+    """Decides checks by an authority. Hold `lock` to change the authority."""
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class LiveAuthorizer:
 
     @property
     def authority(self) -> Authority:
-        """Return what decides now."""
+        """Return the authority that decides now."""
         return self._authority
 
     def replace(self, authority: Authority, external: ExternalServices) -> None:
@@ -100,23 +101,26 @@ class LiveAuthorizer:
 
     @property
     def external(self) -> ExternalServices:
-        """Return what asks the authorizers elsewhere."""
+        """Return the external authorizers."""
         return self._external
 
     def begin(self, check: ProxyCheck, where: Destination | None = None) -> ProxyAnswer | OpenCheck:
-        """Decide a check as far as that needs nobody else; else return what is open, which `finish` decides.
+        """Return the answer to a check, or an open check if an authorizer must be asked: call its `finish`.
 
-        `where` says where the request goes, instead of the check. Never raises, and never allows by an error.
+        `where` is the destination, in place of that in the check. Never raises an error, and never allows because of
+        one.
         """
         return OpenCheck(self, check, where).advance()
 
     def decide(self, check: ProxyCheck, where: Destination | None = None) -> ProxyAnswer:
-        """Decide a check, and wait for the authorizers that it needs. Never raises, and never allows by an error."""
+        """Decide a check, and wait for the authorizers that it needs. Never raises an error, and never allows because
+        of one.
+        """
         answer = self.begin(check, where)
         return answer.finish() if isinstance(answer, OpenCheck) else answer
 
     def may_call(self, check: ProxyCheck, tool: str, where: Destination | None = None) -> bool:
-        """Return whether the rules let the caller of a check call a tool there. Authorizers are taken to consent."""
+        """Return whether the rules allow the caller of a check to call a tool there, if every authorizer allows it."""
         try:
             with self.lock:
                 questions = self.questions(check, where)
@@ -130,19 +134,19 @@ class LiveAuthorizer:
                     .allowed
                     for live in questions
                 )
-        except (_BadPath, Nowhere, QuestionError):
+        except (_AmbiguousPathError, UnknownDestinationError, QuestionError):
             return False
 
     def questions(
         self, check: ProxyCheck, where: Destination | None, headers: HeaderValues | None = None
     ) -> list[LiveQuestion]:
-        """Return the questions that a check asks, each about one destination. The caller holds the lock.
+        """Return the questions of a check, one for each destination. The caller holds the lock.
 
-        `headers` are those of the check, if they were read before. Raises Nowhere if the destination is unknown, and
-        _BadPath if the application may read the path differently.
+        `headers` are those of the check, if they were read before. Raises UnknownDestinationError if the destination is
+        unknown, and _AmbiguousPathError if the application may read the path differently.
         """
         if check.path is not None and not self.options.proxy.normalizes_paths and not is_normalized(check.path):
-            raise _BadPath
+            raise _AmbiguousPathError
         authority, world = self._authority, self._authority.world
         settings = authority.settings
         source = _caller(check.source, settings.trust_domain) if self.options.own_proxies else check.source
@@ -166,7 +170,7 @@ class LiveAuthorizer:
 
 
 class OpenCheck:
-    """A check that is being decided, with the answers that authorizers gave so far."""
+    """A check that is being decided, with the answers of authorizers so far."""
 
     def __init__(self, authorizer: LiveAuthorizer, check: ProxyCheck, where: Destination | None) -> None:
         self._authorizer = authorizer
@@ -181,25 +185,25 @@ class OpenCheck:
         self._answers = Answers(check, plain=options.plain_denials, keeps_own=options.own_proxies)
 
     def advance(self) -> ProxyAnswer | OpenCheck:
-        """Evaluate with the answers so far: return the answer, or itself where one more authorizer must be asked."""
+        """Evaluate with the answers so far. Return the answer, or the check if another authorizer must be asked."""
         try:
             return self._evaluate()
         except Pending as pending:
-            pending.__traceback__ = pending.__context__ = None  # else it would be kept by its own frames, with its body
+            pending.__traceback__ = pending.__context__ = None  # its frames would keep it and its body alive
             self._pending = pending
             return self
-        except _BadPath:
+        except _AmbiguousPathError:
             return self._answers.refuse(400, "path", "normalisation would change the path")
-        except Nowhere as nowhere:
-            return self._answers.refuse(403, "nowhere", str(nowhere))
+        except UnknownDestinationError as error:
+            return self._answers.refuse(403, "nowhere", str(error))
         except QuestionError as error:
             return self._answers.refuse(403, "undecidable", error.diagnostic.message)
-        except Exception as error:  # whatever it is, nothing passes by it
+        except Exception as error:  # no error may allow a request
             _LOG.exception("a check could not be decided")
             return self._answers.refuse(500, "error", type(error).__name__)
 
     def finish_at_once(self) -> ProxyAnswer | None:
-        """Ask the authorizers that are needed if each can answer at once; else `finish` has to go on."""
+        """Return the answer if each authorizer that is needed can answer without waiting; else None: call `finish`."""
         try:
             return self.finish(may_wait=False)
         except WouldWait:
@@ -208,9 +212,9 @@ class OpenCheck:
     def finish(self, *, may_wait: bool = True) -> ProxyAnswer:
         """Ask the authorizers that are needed, one after the other, and return the answer.
 
-        Without `may_wait`, WouldWait is raised where one would have to be waited for, which was not asked yet.
+        Without `may_wait`, raises WouldWait instead of waiting for an authorizer.
         """
-        for _ in range(_MOST_ASKED):
+        for _ in range(_MAX_AUTHORIZER_CALLS):
             if self._pending is None:
                 break
             if time.monotonic() - self._began > self._authorizer.options.seconds:
@@ -231,9 +235,9 @@ class OpenCheck:
             return self._authorizer.external.ask(pending.name, self._check)
         except WouldWait:
             raise
-        except Exception:  # an authorizer that breaks does not consent
+        except Exception:  # an authorizer that fails does not allow
             _LOG.exception("the authorizer %s could not be asked", pending.name)
-            return self._answers.broken(pending)
+            return self._answers.after_failure(pending)
 
     def _evaluate(self) -> ProxyAnswer:
         authorizer = self._authorizer
@@ -241,7 +245,7 @@ class OpenCheck:
             strict = authorizer.options.own_proxies
             self._reading = read_check(self._check, self._looks_at_messages, strict=strict)
             if self._reading.problem is not None:
-                self._arrived = (None, [])  # nothing is known of the message
+                self._arrived = (None, [])  # the message is unknown
         with authorizer.lock:
             decisions = self._decide(self._arrive(), self._reading)
             return self._answers.of(decisions, self._reading)
@@ -251,12 +255,12 @@ class OpenCheck:
             return any(not _MESSAGE.isdisjoint(arrivals.looked_at) for _, arrivals in self._arrive())
 
     def _arrive(self) -> list[tuple[LiveQuestion, LiveArrivals]]:
-        """Find where the request arrives, once more only after a change. Whoever calls holds the lock."""
+        """Return the questions, each with its evaluation, made again after a change. The caller holds the lock."""
         authority = self._authorizer.authority
         authority_then, arrived = self._arrived
         if authority_then is not authority or not all(arrivals.is_current for _, arrivals in arrived):
             questions = self._authorizer.questions(self._check, self._where, self._answers.headers)
-            if self._reading is not None and self._reading.problem is not None:  # it may be any, whatever the method
+            if self._reading is not None and self._reading.problem is not None:  # any message, with any method
                 questions = [replace(live, unknown=live.unknown | _MESSAGE) for live in questions]
             arrived = [(live, LiveArrivals(authority, live)) for live in questions]
             self._arrived = (authority, arrived)
@@ -284,9 +288,9 @@ def _headers(names: frozenset[str]) -> frozenset[Attribute]:
     return frozenset(map(header, names))
 
 
-@lru_cache(_MOST_CALLERS)
+@lru_cache(_MAX_CACHED_CALLERS)
 def _caller(source: Source, trust_domain: str) -> Source:
-    """Return a caller by the names that every dialect has for it: the identity of a service account is its account."""
+    """Return a caller in the form that every dialect knows: the SPIFFE ID of a service account becomes the account."""
     domain, namespace, name = (account_of(source.value) if isinstance(source, SpiffeId) else None) or ("", "", "")
     if domain != trust_domain or dns_label_problem(namespace) or dns_subdomain_problem(name):
         return source

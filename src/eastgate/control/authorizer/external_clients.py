@@ -1,4 +1,4 @@
-"""Clients of external authorizers: how a question and its answer are written in HTTP and in Envoy's gRPC protocol."""
+"""Clients of external authorizers: they write questions and read answers in HTTP and in Envoy's gRPC protocol."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from eastgate.ir.attributes import Headers, header_values, steers_proxy
 
 # Carries gRPC over TLS with a context of Python's `ssl`.
 #
-# gRPC's own TLS takes keys from files and compares host names; the identities of a mesh have neither. So gRPC speaks
-# in clear to a unix socket that only this user can open, and what comes there goes on by TLS.
+# gRPC's own TLS takes keys from files and compares host names; the identities of a mesh have neither. So gRPC sends
+# plain text to a unix socket that only this user can open, and the tunnel forwards it over TLS.
 
 
-_PIECE: Final = 64 * 1024
-_PAUSE: Final = 0.1  # seconds after a connection that could not be accepted
+_CHUNK_BYTES: Final = 64 * 1024
+_ACCEPT_RETRY_SECONDS: Final = 0.1
 
 
 class TlsTunnel:
-    """A unix socket that leads to an address. `seconds` bound each connection's beginning."""
+    """A unix socket that forwards to an address. `seconds` limits the time to open each connection."""
 
     def __init__(self, address: ServiceAddress, seconds: float) -> None:
         self._address = address
         self._seconds = seconds
-        self._folder = tempfile.TemporaryDirectory(prefix="eastgate-")  # nobody else may look into it
+        self._folder = tempfile.TemporaryDirectory(prefix="eastgate-")  # readable only by this user
         path = Path(self._folder.name) / "tunnel"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
@@ -46,7 +46,7 @@ class TlsTunnel:
         threading.Thread(target=self._accept, name="tunnel", daemon=True).start()
 
     def close(self) -> None:
-        """Accept no more. What is open ends with its connections."""
+        """Stop accepting. Open tunnels end with their connections."""
         self._closed.set()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -57,8 +57,8 @@ class TlsTunnel:
         while not self._closed.is_set():
             try:
                 near, _ = self._listener.accept()
-            except OSError:  # it is closed, or there are too many open files, which passes
-                self._closed.wait(_PAUSE)
+            except OSError:  # the listener is closed, or too many files are open for now
+                self._closed.wait(_ACCEPT_RETRY_SECONDS)
                 continue
             try:
                 threading.Thread(target=self._carry, args=(near,), name="tunnel", daemon=True).start()
@@ -79,11 +79,11 @@ class TlsTunnel:
 
 
 def _carried(near: socket.socket, far: socket.socket, readable: list[socket.socket]) -> bool:
-    """Carry what there is to read. Return False where an end has closed. A TLS connection is for one thread only."""
+    """Forward the data that is ready. Return False if an end has closed. Only one thread may use a TLS connection."""
     for source, sink in ((near, far), (far, near)):
         while source in readable:
             try:
-                piece = source.recv(_PIECE)
+                piece = source.recv(_CHUNK_BYTES)
             except (BlockingIOError, ssl.SSLWantReadError):
                 break
             if not piece:
@@ -101,22 +101,22 @@ def _send(sink: socket.socket, data: bytes) -> None:
 
 
 _TOO_LARGE: Final = 413
-_OWN: Final = "x-eastgate-"  # internal to our proxies, except for the caller
-_SOURCE: Final = f"{_OWN}source"
-_OF_TRANSPORT: Final = frozenset({"content-encoding", "content-type", "date", "expect", "server"})
-_FOR_CLIENTS: Final = frozenset({"content-type", "location", "retry-after", "set-cookie", "www-authenticate"})
+_OWN_PREFIX: Final = "x-eastgate-"  # internal to the proxies of Eastgate, except for the caller
+_SOURCE: Final = f"{_OWN_PREFIX}source"
+_TRANSPORT_HEADERS: Final = frozenset({"content-encoding", "content-type", "date", "expect", "server"})
+_CLIENT_HEADERS: Final = frozenset({"content-type", "location", "retry-after", "set-cookie", "www-authenticate"})
 
 
 @dataclass(frozen=True, slots=True)
-class AskingLimits:
-    """What one authorizer may take: the time of a question in all, the size of an answer, questions at a time."""
+class CallLimits:
+    """Limits for one authorizer: the time of a call, the size of an answer, and calls at a time."""
 
     seconds: float
     max_bytes: int
     in_flight: int
 
 
-class AskedBody(Protocol):
+class RequestBody(Protocol):
     """The body of a request, or its beginning."""
 
     @property
@@ -125,8 +125,8 @@ class AskedBody(Protocol):
     def complete(self) -> bool: ...
 
 
-class AskedCheck(Protocol):
-    """What an authorizer is asked about. What is None is unknown."""
+class AuthorizerRequest(Protocol):
+    """The request that an authorizer gets. None means unknown."""
 
     @property
     def source(self) -> Source: ...
@@ -147,30 +147,30 @@ class AskedCheck(Protocol):
     @property
     def address(self) -> str | None: ...
     @property
-    def body(self) -> AskedBody | None: ...
+    def body(self) -> RequestBody | None: ...
     @property
     def is_without_body(self) -> bool: ...
     def knows_headers(self, names: Collection[str] | None) -> bool: ...
 
 
-class AskingDenied(Exception):  # noqa: N818 - carries the answer
-    """Ends a question that nobody has consented to, with its answer."""
+class CallDenied(Exception):  # noqa: N818 - it carries an answer
+    """Ends a call with a denial, which it carries as the answer."""
 
     def __init__(self, text: str, status: int = Refusal.FORBIDDEN) -> None:
         super().__init__(text)
         self.ruling = Ruling(False, status, text)
 
 
-def client_of(external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> ServiceClient:
+def client_of(external: ExternalAuthorizer, address: ServiceAddress, limits: CallLimits) -> ServiceClient:
     """Return a client of an authorizer, by its protocol."""
     make = _GrpcClient if external.protocol is ExternalProtocol.GRPC else _HttpClient
     return make(external, address, limits)
 
 
 class ServiceClient:
-    """Asks one authorizer at one address. It is closed once it is retired and nobody waits on it."""
+    """A client of one authorizer at one address. It closes once it is retired and has no open call."""
 
-    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> None:
+    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: CallLimits) -> None:
         self.address = address
         self._external = external
         self._slots = threading.BoundedSemaphore(limits.in_flight)
@@ -179,12 +179,12 @@ class ServiceClient:
         self._retired = False
 
     def enter(self) -> None:
-        """Note that somebody is going to ask."""
+        """Count a user of the client."""
         with self._lock:
             self._users += 1
 
     def leave(self) -> None:
-        """Note that somebody has asked."""
+        """Stop counting a user. Closes a retired client without users."""
         with self._lock:
             self._users -= 1
             ended = self._retired and self._users == 0
@@ -192,23 +192,23 @@ class ServiceClient:
             self.close()
 
     def retire(self) -> None:
-        """Close once nobody waits."""
+        """Close the client after its last user left."""
         with self._lock:
             self._retired = True
             ended = self._users == 0
         if ended:
             self.close()
 
-    def ask(self, check: AskedCheck, deadline: float) -> Ruling:
-        """Ask, when it is its turn. Raises `AskingDenied`, ExchangeFailed, CheckFailed."""
+    def ask(self, check: AuthorizerRequest, deadline: float) -> Ruling:
+        """Ask once a slot is free. Raises `CallDenied`, ExchangeFailed, CheckFailed."""
         method, path, host = check.method, check.path, check.host
         if method is None or path is None or host is None:
-            raise AskingDenied("what it would be asked about is not known")
+            raise CallDenied("the method, path or host of the request is unknown")
         if not check.knows_headers(self._shown_headers()):
-            raise AskingDenied("headers that it needs are unknown")
+            raise CallDenied("headers that it needs are unknown")
         body = self._body(check)
         if not self._slots.acquire(timeout=max(deadline - time.monotonic(), 0)):
-            raise AskingDenied("too many questions to it are open")
+            raise CallDenied("too many calls to it are open")
         try:
             return self.exchange(check, method, path, host, body, deadline)
         finally:
@@ -221,40 +221,40 @@ class ServiceClient:
             return allowed | {"authorization"}
         return allowed or None
 
-    def _body(self, check: AskedCheck) -> bytes | None:
-        """Return the body that the authorizer is shown, None where it is shown none."""
+    def _body(self, check: AuthorizerRequest) -> bytes | None:
+        """Return the body to send to the authorizer, or None to send none."""
         if self._external.max_body == 0:
             return None
         body = check.body
         if check.is_without_body:
             return b""
         if body is None:
-            raise AskingDenied("it would be shown the body, which is not known")
+            raise CallDenied("it needs the body, which is unknown")
         if not body.complete or len(body.content) > self._external.max_body:
-            raise AskingDenied("the body is longer than what it may be shown", _TOO_LARGE)
+            raise CallDenied("the body is longer than its limit", _TOO_LARGE)
         return body.content
 
     def exchange(
-        self, check: AskedCheck, method: str, path: str, host: str, body: bytes | None, deadline: float
+        self, check: AuthorizerRequest, method: str, path: str, host: str, body: bytes | None, deadline: float
     ) -> Ruling:
-        """Ask now."""
+        """Send the request and return the answer."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Give the connections up."""
+        """Close the connections."""
         raise NotImplementedError
 
 
 class _HttpClient(ServiceClient):
-    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> None:
+    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: CallLimits) -> None:
         super().__init__(external, address, limits)
         self._connections = HttpConnections(address, max_bytes=limits.max_bytes)
 
     def exchange(
-        self, check: AskedCheck, method: str, path: str, host: str, body: bytes | None, deadline: float
+        self, check: AuthorizerRequest, method: str, path: str, host: str, body: bytes | None, deadline: float
     ) -> Ruling:
         if method == "CONNECT" or not path.startswith("/"):
-            raise AskingDenied("it cannot be asked about what has no path")
+            raise CallDenied("it cannot decide a request without a path")
         headers = [("host", host), ("content-length", str(len(body or b"")))]
         allowed = self._external.allowed_headers | {"authorization"}
         for name, values in header_values(check.headers).items():
@@ -267,7 +267,9 @@ class _HttpClient(ServiceClient):
         return self._allowed(reply) if reply.status == 200 else _denied(reply)
 
     def _allowed(self, reply: HttpReply) -> Ruling:
-        """Hand its headers on. What the client sent under a name that only the authorizer sets does not arrive."""
+        """Return the consent with its headers. Headers that only the authorizer sets are removed from the request of
+        the client.
+        """
         wanted = self._external.response_headers
         headers: dict[str, str] = {}
         for name, value in reply.headers:
@@ -280,16 +282,16 @@ class _HttpClient(ServiceClient):
         self._connections.close()
 
 
-def _principal(check: AskedCheck) -> str:
+def _principal(check: AuthorizerRequest) -> str:
     """Return the verified identity of the caller, by certificate, address or token; empty if it has none."""
     return check.source.value if isinstance(check.source, SpiffeId) else ""
 
 
 def _denied(reply: HttpReply) -> Ruling:
-    """Return the denial, as the authorizer wants the client to see it."""
+    """Return the denial with the response of the authorizer for the client."""
     if not 300 <= reply.status < 500:
         return Ruling(False, Refusal.FORBIDDEN, f"it answers {reply.status}")
-    headers = [(name, value) for name, value in reply.headers if name in _FOR_CLIENTS]
+    headers = [(name, value) for name, value in reply.headers if name in _CLIENT_HEADERS]
     encoded = any(name == "content-encoding" for name, _ in reply.headers)
     body = _text(reply.body) if not encoded else ""
     return _refused(reply.status, headers, body)
@@ -308,11 +310,11 @@ def _text(body: bytes) -> str:
 
 
 def _may_be_set(name: str) -> bool:
-    return name not in _OF_TRANSPORT and not steers_proxy(name)
+    return name not in _TRANSPORT_HEADERS and not steers_proxy(name)
 
 
 class _GrpcClient(ServiceClient):
-    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> None:
+    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: CallLimits) -> None:
         super().__init__(external, address, limits)
         self._tunnel = TlsTunnel(address, limits.seconds) if address.tls is not None else None
         target = self._tunnel.target if self._tunnel is not None else _target(address)
@@ -320,13 +322,13 @@ class _GrpcClient(ServiceClient):
         self._grpc = AuthorizationClient(target, authority, max_bytes=limits.max_bytes)
 
     def exchange(
-        self, check: AskedCheck, method: str, path: str, host: str, body: bytes | None, deadline: float
+        self, check: AuthorizerRequest, method: str, path: str, host: str, body: bytes | None, deadline: float
     ) -> Ruling:
         scheme = check.scheme or "http"
         sent = {
             name: ",".join(values)
             for name, values in header_values(check.headers).items()
-            if name != "host" and not name.startswith(_OWN)
+            if name != "host" and not name.startswith(_OWN_PREFIX)
         }
         length = sent.get("content-length", "")
         sent |= {":authority": host, ":method": method, ":path": path, ":scheme": scheme}
@@ -349,7 +351,7 @@ class _GrpcClient(ServiceClient):
             status = answer.status if 300 <= answer.status < 600 else Refusal.FORBIDDEN.value
             return _refused(status, [header for header in answer.headers if _is_for_client(*header)], answer.body)
         if not all(_may_be_set(name) for name, _ in answer.headers) or not all(map(_may_be_set, answer.removed)):
-            raise AskingDenied("it wants to change what it may not")
+            raise CallDenied("it sets or removes a header that it may not change")
         return Ruling(True, 200, "it answers OK", headers=answer.headers, removed=answer.removed)
 
     def close(self) -> None:
@@ -363,6 +365,6 @@ def _is_for_client(name: str, _value: str) -> bool:
 
 
 def _target(address: ServiceAddress) -> str:
-    """Return an address as gRPC writes it, which looks names up where it has to."""
+    """Return an address as gRPC writes it. gRPC resolves names."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     return f"dns:///{host}:{address.port}"

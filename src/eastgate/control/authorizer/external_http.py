@@ -1,4 +1,4 @@
-"""A client of HTTP/1.1 for external authorizers: one deadline for all of an exchange, and connections used again."""
+"""An HTTP/1.1 client for external authorizers, with one deadline for each exchange and reused connections."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from eastgate.basics.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
-    """Where a service is reached, by TLS where there is a context for it.
+    """The address of a service. With a context `tls`, connections use TLS.
 
-    `verify` is called with each new TLS connection, and raises where its peer is not the right one. For a service that
-    is asked by gRPC the context should offer `h2` (ALPN).
+    `verify` is called with each new TLS connection, and raises an error if its peer is not the right one. For a gRPC
+    service the context should offer `h2` (ALPN).
     """
 
     host: str
@@ -35,7 +35,7 @@ class ServiceAddress:
 
 
 def connect(address: ServiceAddress, deadline: float) -> socket.socket:
-    """Return a connection. Raises OSError, also where it takes longer than the deadline (of the monotonic clock)."""
+    """Open a connection. Raises OSError, also if the deadline (of the monotonic clock) passes."""
     connection = socket.create_connection((address.host, address.port), timeout=seconds_until(deadline))
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -47,40 +47,40 @@ def connect(address: ServiceAddress, deadline: float) -> socket.socket:
     except OSError:
         connection.close()
         raise
-    except Exception as error:  # as `verify` raises it
+    except Exception as error:  # an error of `verify`
         connection.close()
         raise ssl.SSLError("the service is not the right one") from error
     return connection
 
 
 def seconds_until(deadline: float) -> float:
-    """Return the seconds that are left. Raises TimeoutError where there are none."""
+    """Return the seconds until the deadline. Raises TimeoutError after it."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
     return left
 
 
-_PIECE: Final = 64 * 1024
-_IDLE_SECONDS: Final = 20.0  # servers close connections that are idle for longer, some of them
-_MOST_IDLE: Final = 64
+_CHUNK_BYTES: Final = 64 * 1024
+_IDLE_SECONDS: Final = 20.0  # some servers close connections that are idle for longer
+_MAX_IDLE_CONNECTIONS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """A whole response. Names of headers are in lower case; there may be several of one name."""
+    """A complete response. Header names are in lower case; a name may occur several times."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = field(repr=False)
     body: bytes = field(repr=False)
 
 
-class ExchangeFailed(Exception):  # noqa: N818 - says what happened
-    """There is no response, or none that can be read. The message may be shown."""
+class ExchangeFailed(Exception):  # noqa: N818 - the outcome of an exchange
+    """There is no response, or an unreadable one. The message may be shown to users."""
 
 
-class _Lost(Exception):  # noqa: N818 - an idle connection that its server had closed
-    pass
+class _ConnectionLostError(Exception):
+    """The server had closed an idle connection."""
 
 
 class _Connection:
@@ -91,12 +91,12 @@ class _Connection:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether it can be used again: it is not too old, and its server has not closed it."""
+        """Return whether the connection can be reused: it is not too old, and its server has not closed it."""
         return time.monotonic() - self.idle_since < _IDLE_SECONDS and not select.select([self.socket], [], [], 0)[0]
 
 
 class HttpConnections:
-    """Connections to one server, each for one exchange at a time. Threads may share them."""
+    """The connections to one server, each for one exchange at a time. Threads may share them."""
 
     def __init__(self, address: ServiceAddress, *, max_bytes: int) -> None:
         self._address = address
@@ -118,12 +118,12 @@ class HttpConnections:
             if connection is not None:
                 try:
                     return self._on(connection, request, body, deadline)
-                except _Lost:
+                except _ConnectionLostError:
                     pass
             return self._on(_Connection(connect(self._address, deadline), self._max_bytes), request, body, deadline)
         except TimeoutError:
             raise ExchangeFailed("it takes too long") from None
-        except _Lost:
+        except _ConnectionLostError:
             raise ExchangeFailed("it closes the connection without an answer") from None
         except h11.ProtocolError:
             raise ExchangeFailed("its answer is not HTTP/1.1") from None
@@ -131,7 +131,7 @@ class HttpConnections:
             raise ExchangeFailed(f"it cannot be reached: {type(error).__name__}") from None
 
     def close(self) -> None:
-        """Close what is idle now, and the others once they are."""
+        """Close idle connections now, and the others after their exchange."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, deque()
@@ -149,7 +149,9 @@ class HttpConnections:
             connection.socket.close()
 
     def _on(self, connection: _Connection, request: h11.Request, body: bytes, deadline: float) -> HttpReply:
-        """Exchange on a connection, which is kept where it can be used again. Raises _Lost where no byte came back."""
+        """Send a request on a connection, and keep that for reuse if possible. Raises _ConnectionLostError if no byte
+        came back.
+        """
         try:
             reply = self._exchanged(connection, request, body, deadline)
         except BaseException:
@@ -160,7 +162,7 @@ class HttpConnections:
             state.start_next_cycle()
             connection.idle_since = time.monotonic()
             with self._lock:
-                if not self._closed and len(self._idle) < _MOST_IDLE:
+                if not self._closed and len(self._idle) < _MAX_IDLE_CONNECTIONS:
                     self._idle.append(connection)
                     return reply
         connection.socket.close()
@@ -176,7 +178,7 @@ class HttpConnections:
             end.settimeout(seconds_until(deadline))
             end.sendall(sent)
         except (BrokenPipeError, ConnectionResetError):
-            raise _Lost from None
+            raise _ConnectionLostError from None
         response: h11.Response | None = None
         content = bytearray()
         received = 0
@@ -197,7 +199,7 @@ class HttpConnections:
             elif isinstance(event, h11.EndOfMessage) and response is not None:
                 break
             elif not isinstance(event, h11.InformationalResponse):
-                raise ExchangeFailed("its answer breaks off")
+                raise ExchangeFailed("its answer is incomplete")
         headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers)
         return HttpReply(response.status_code, headers, bytes(content))
 
@@ -205,11 +207,11 @@ class HttpConnections:
 def _receive(end: socket.socket, deadline: float, *, started: bool) -> bytes:
     end.settimeout(seconds_until(deadline))
     try:
-        piece = end.recv(_PIECE)
+        piece = end.recv(_CHUNK_BYTES)
     except ConnectionResetError:
         piece = b""
     if not piece and not started:
-        raise _Lost
+        raise _ConnectionLostError
     return piece
 
 

@@ -1,12 +1,12 @@
-"""Reads the header x-forwarded-client-cert, by which a proxy says which certificate it verified."""
+"""Reads the header x-forwarded-client-cert, in which a proxy names the certificate that it verified."""
 
 from __future__ import annotations
 
 
 def identity_in(value: str) -> str | None:
-    """Return the URI in the certificate of the nearest client, which is the last element; None if it is unknown.
+    """Return the URI in the certificate of the nearest client (the last element), or None if it is unknown.
 
-    The URI is empty if that certificate has none. It is unknown if the header does not have `URI=`.
+    The URI is empty if that certificate has none. It is unknown if the header has no `URI=`.
     """
     elements = _split(value, ",")
     pairs = _split(elements[-1], ";") if elements is not None else None
@@ -21,7 +21,7 @@ def identity_in(value: str) -> str | None:
 
 
 def _split(text: str, separator: str) -> list[str] | None:
-    """Split at separators outside of quotes; None where a quote is not closed."""
+    """Split at separators outside of quotes; None if a quote is not closed."""
     parts, start, quoted, position = [], 0, False, 0
     while position < len(text):
         character = text[position]

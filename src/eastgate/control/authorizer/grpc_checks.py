@@ -1,4 +1,4 @@
-"""What the checks of Envoys mean: who calls by the certificate that was verified, and what the operator configured."""
+"""Reads the checks of Envoys: the caller from the verified certificate, and the configuration of the operator."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from eastgate.envoy.authz.server import CheckReply, ReceivedCheck
 from eastgate.ir.spiffe import spiffe_problem
 
 _FROM_METADATA = "metadata"
-_MOST_CERTIFICATES = 1024  # that are remembered
+_MAX_CACHED_CERTIFICATES = 1024
 
 
 def check_of(received: ReceivedCheck, proxy: ProxyOptions) -> ProxyCheck:
-    """Return the check that an Envoy asks for.
+    """Return the check in a call of an Envoy.
 
-    Of its extensions, `to` and `port` say where the request goes; `mcp: metadata` says that Envoy's own filter reads
-    the body as well.
+    The extensions `to` and `port` name the destination. `mcp: metadata` states that Envoy's own filter also reads the
+    body.
     """
     extensions = received.extensions
     joined = () if received.exact_headers else (name for name, (value,) in received.headers.items() if "," in value)
@@ -53,7 +53,8 @@ def check_of(received: ReceivedCheck, proxy: ProxyOptions) -> ProxyCheck:
 def source_of_principal(principal: str) -> Source:
     """Return the caller that a verified certificate names.
 
-    A name that is no SPIFFE ID is no identity. A name that begins like a SPIFFE ID and is none is an unknown caller.
+    A name that is no SPIFFE ID is not an identity. A name that begins like a SPIFFE ID and is not valid is an unknown
+    caller.
     """
     if spiffe_problem(principal) is None:
         return SpiffeId(principal)
@@ -68,9 +69,9 @@ def _source(received: ReceivedCheck) -> Source:
     return source if is_clear else UNKNOWN_CALLER
 
 
-@lru_cache(_MOST_CERTIFICATES)
+@lru_cache(_MAX_CACHED_CERTIFICATES)
 def _uris(certificate: str) -> tuple[str, ...] | None:
-    """Return the URIs that a certificate names; None where it cannot be read."""
+    """Return the URIs in a certificate, or None if it cannot be read."""
     try:
         leaf = x509.load_pem_x509_certificate(certificate.encode())
         names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -84,7 +85,7 @@ def _uris(certificate: str) -> tuple[str, ...] | None:
 def _is_complete(received: ReceivedCheck, proxy: ProxyOptions) -> bool:
     """Return whether the check has the whole body.
 
-    An Envoy that may cut bodies says "not cut" also for the beginning of a longer body, if that is exactly as long as
+    An Envoy that may cut bodies sets "not cut" in one more case: the beginning of a longer body is exactly as long as
     its limit. Then only the `content-length` of the client decides.
     """
     lengths = received.headers.get("content-length")
@@ -100,7 +101,7 @@ def _message(mcp: Mapping[str, object]) -> tuple[str | None, str | None]:
 
 
 def reply_of(answer: ProxyAnswer) -> CheckReply:
-    """Return an answer as an Envoy gets it."""
+    """Return an answer in the form that Envoy gets."""
     return CheckReply(
         answer.allowed,
         answer.status,

@@ -1,8 +1,8 @@
-"""What checks over HTTP mean: the proxy sends the request again, without its body or with it, and asks by that.
+"""Reads checks over HTTP: the proxy sends the request again, with or without its body, and waits for the answer.
 
-A proxy sends everything as headers, those of the client among them. So nothing is believed of who calls, or where to,
-but what the operator says that the proxy sets itself (`HttpOptions`); else the caller is unknown. And a header that did
-not come is unknown too, since most proxies send only some.
+A proxy sends everything as headers, together with those of the client. So Eastgate trusts only the headers that,
+according to the operator, the proxy sets itself (`HttpOptions`). Without these the caller is unknown. A header that did
+not arrive is unknown too, since most proxies forward only some.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from eastgate.control.authorizer.http_server import (
 )
 from eastgate.ir.spiffe import spiffe_problem
 
-# A place to listen for HTTP: opened and drained with `async with`, whatever is answered there.
+# An HTTP listener that `async with` opens and drains.
 
 
 class HttpListener(ABC):
-    """Listens where `listen` says, and answers as the handler does. At its end it answers what was asked, for `grace`
-    seconds.
+    """A listener whose port `listen` opens, and whose requests a handler answers.
+
+    At its end it still answers open requests for `grace` seconds.
     """
 
     def __init__(
@@ -67,20 +68,20 @@ class HttpListener(ABC):
 _FORWARDED_CERTIFICATE: Final = "x-forwarded-client-cert"
 _PARTIAL: Final = "x-envoy-auth-partial-body"
 _REMOVED: Final = "x-envoy-auth-headers-to-remove"
-_OF_THE_HOP: Final = frozenset(  # whatever the client sent under these names
+_HOP_HEADERS: Final = frozenset(  # also if the client sent headers of these names
     {"connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding"}
     | {_PARTIAL, "x-envoy-expected-rq-timeout-ms", "x-envoy-internal"}
 )
-_NO_CERTIFICATE: Final = ("", "-")  # what nginx and Envoy write for a missing value
+_NO_CERTIFICATE: Final = ("", "-")  # the missing value of nginx and of Envoy
 
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """What the operator says of the proxy. Headers that are named here are set by the proxy, whatever a client sends.
+    """Properties of the proxy that the operator configures. The proxy sets the headers named here, and a client cannot.
 
-    `prefix` is what it puts before the path. `identity` has the SPIFFE ID of the caller, or is the header
-    x-forwarded-client-cert; `to` has where the request goes, and `address` where it came from. `original`: the request
-    is in X-Original-Method and X-Original-URI, as nginx sends it. `all_headers`: it sends every header.
+    `prefix` precedes the path. `identity` holds the SPIFFE ID of the caller, or is the header x-forwarded-client-cert.
+    `to` holds the destination, and `address` the source address. `original`: the request is in X-Original-Method and
+    X-Original-URI, as nginx sends it. `all_headers`: the proxy sends every header.
     """
 
     prefix: str = ""
@@ -92,13 +93,13 @@ class HttpOptions:
 
     @property
     def own(self) -> frozenset[str]:
-        """Return the names of the headers that are not the client's."""
+        """Return the names of the headers that the proxy sets."""
         named = {name for name in (self.identity, self.to, self.address) if name is not None}
         return frozenset(named | ({"x-original-uri", "x-original-method"} if self.original else set()))
 
 
 def check_of_http(request: ServedRequest, options: HttpOptions, proxy: ProxyOptions) -> ProxyCheck | None:
-    """Return the check that a proxy asks for; None where it cannot be told which request it is about."""
+    """Return the check of a proxy, or None if the request that it is about is ambiguous."""
     method, path = request.method, request.target
     if options.original:
         methods, targets = request.values("x-original-method"), request.values("x-original-uri")
@@ -113,8 +114,8 @@ def check_of_http(request: ServedRequest, options: HttpOptions, proxy: ProxyOpti
     if len(hosts) > 1 or (options.to is not None and len(request.values(options.to)) > 1):
         return None
     headers: dict[str, list[str]] = {}
-    of_the_hop = _OF_THE_HOP | {"upgrade"} if options.original else _OF_THE_HOP  # nginx does not send it on
-    others = of_the_hop | options.own
+    hop_headers = _HOP_HEADERS | {"upgrade"} if options.original else _HOP_HEADERS  # nginx does not forward it
+    others = hop_headers | options.own
     for name, value in request.headers:
         if name not in others:
             headers.setdefault(name, []).append(value)
@@ -144,7 +145,7 @@ def _source(request: ServedRequest, options: HttpOptions) -> Source:
     values = request.values(options.identity)
     if not values:
         return ANONYMOUS
-    if len(values) > 1:  # one of them is not the proxy's
+    if len(values) > 1:  # at least one does not come from the proxy
         return UNKNOWN_CALLER
     is_forwarded = options.identity == _FORWARDED_CERTIFICATE
     identity = identity_in(values[0]) if is_forwarded else values[0]
@@ -154,15 +155,17 @@ def _source(request: ServedRequest, options: HttpOptions) -> Source:
 
 
 def _is_complete(request: ServedRequest, proxy: ProxyOptions) -> bool:
-    """Return whether the check has the whole body: the proxy never cuts a body, and says so of this one.
+    """Return whether the check has the whole body: the proxy never cuts bodies, and marks this one as complete.
 
-    The `content-length` of a check is that of the check, and not that of the client.
+    The `content-length` of a check is that of the check itself, not of the request.
     """
     return proxy.whole_bodies and request.values(_PARTIAL) == ["false"]
 
 
 def response_of(answer: ProxyAnswer) -> ServedResponse:
-    """Return an answer as a proxy gets it: 200 with headers for the application, or the response for the client."""
+    """Return an answer in the form that a proxy gets: 200 with headers for the application, or the response for the
+    client.
+    """
     if answer.allowed:
         removed = ((_REMOVED, ",".join(answer.upstream_removed)),) if answer.upstream_removed else ()
         return ServedResponse(200, (*answer.upstream_headers, *removed))

@@ -1,6 +1,6 @@
-"""A small HTTP/1 server for checks: bounded in everything, and no slower than it must be.
+"""A small and fast HTTP/1 server for checks, with a limit for everything that a client sends.
 
-Requests of one connection are answered in order. What cannot be read for certain is refused, and the connection closed.
+It answers the requests of one connection in order. It refuses an ambiguous request and closes the connection.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import httptools
 from eastgate.basics.records import dataclass
 
 _LOG = logging.getLogger(__name__)
-_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
-_MOST_HEADERS: Final = 256
-_LOOK: Final = 1.0  # seconds between looks at connections that take too long
+_STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+_MAX_HEADERS: Final = 256
+_POLL_SECONDS: Final = 1.0  # between checks for connections that take too long
 _WITHOUT_BODY: Final = frozenset({204, 304})
 _VERSIONS: Final = ("1.0", "1.1")
-_LARGE: Final = 64 * 1024  # bytes of a body that counts among all of them
-_MOST_AT_ONCE: Final = 32  # requests of one connection, before it is the turn of the others
+_LARGE_BODY_BYTES: Final = 64 * 1024  # a smaller body does not start a check of `bodies`
+_MAX_REQUESTS_PER_TURN: Final = 32  # of one connection, before the others have their turn
 
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """What clients may take: bytes of the head and of the body, seconds for a request to arrive, connections of all.
+    """Limits for clients: bytes of the head and of the body, seconds for a request to arrive, and connections in all.
 
-    Where there are no more connections to have, the peer with the most of them gives one to a peer with fewer. Where
-    the bodies that are not answered yet have more bytes than `bodies`, the peer with the most loses a connection.
+    If no connection is free, the peer with the most connections loses one to a peer with fewer. If the bodies of
+    requests without an answer have more than `bodies` bytes, the peer with the most of these loses a connection.
     """
 
     head: int = 64 * 1024
@@ -44,7 +44,7 @@ class HttpLimits:
 
 @dataclass(frozen=True, slots=True)
 class ServedRequest:
-    """A request. Names of headers are in lower case; they come in order, and may repeat."""
+    """A request. Header names are in lower case. Headers keep their order, and may repeat."""
 
     method: str
     target: str
@@ -60,7 +60,7 @@ class ServedRequest:
 
 @dataclass(frozen=True, slots=True)
 class ServedResponse:
-    """A response. Its length and whether the connection stays are added."""
+    """A response. The server adds the content length and the connection header."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
@@ -70,7 +70,7 @@ class ServedResponse:
 Handler = Callable[[ServedRequest], ServedResponse | Awaitable[ServedResponse]]
 
 Screen = Callable[[str, asyncio.BaseTransport], int | None]
-"""Returns the status with which a request for some target is refused before its body is read; None: it is read."""
+"""A function that returns a status to refuse a request for a target before its body is read, or None to read it."""
 
 
 class HttpServer:
@@ -88,16 +88,16 @@ class HttpServer:
         return HttpProtocol(self)
 
     def add(self, connection: HttpProtocol) -> bool:
-        """Take a new connection, and look now and then whether it takes too long; return False if it is refused."""
+        """Add a new connection and start the timer for late ones. Return False to refuse it."""
         if self.draining or (len(self.connections) >= self.limits.connections and not self._make_room(connection.peer)):
             return False
         self.connections.add(connection)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_LOOK, self._look)
+            self._timer = asyncio.get_running_loop().call_later(_POLL_SECONDS, self._abort_late)
         return True
 
     def _make_room(self, peer: str | None) -> bool:
-        """End a connection of the peer with the most of them, if it has more than another would have with one more."""
+        """Abort a connection of the peer with the most, if it has two more than `peer`; return whether it did."""
         counted = Counter(connection.peer for connection in self.connections)
         greediest, most = counted.most_common(1)[0]
         if most <= counted[peer] + 1:
@@ -106,7 +106,7 @@ class HttpServer:
         return True
 
     def limit_bodies(self, most: int) -> None:
-        """End the largest request of the peer with the most bytes of bodies where all have more than so many."""
+        """Abort the largest request of the peer with the most body bytes, if all bodies have more than `most`."""
         of_peers = Counter[str | None]()
         for connection in self.connections:
             of_peers[connection.peer] += connection.held
@@ -115,19 +115,19 @@ class HttpServer:
             self._end_one(greediest, lambda connection: (not connection.is_answering, connection.held))
 
     def _end_one(self, peer: str | None, rank: Callable[[HttpProtocol], int | tuple[int, int]]) -> None:
-        """End the connection of a peer that ranks first."""
+        """Abort the connection of a peer that ranks highest."""
         victim = max((connection for connection in self.connections if connection.peer == peer), key=rank)
         self.connections.discard(victim)
         victim.abort()
 
-    def _look(self) -> None:
+    def _abort_late(self) -> None:
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(_LOOK, self._look) if self.connections else None
+        self._timer = loop.call_later(_POLL_SECONDS, self._abort_late) if self.connections else None
         for connection in tuple(self.connections):
-            connection.look_at_time(loop.time())
+            connection.abort_if_late(loop.time())
 
     async def drain(self, grace: float) -> None:
-        """Close connections that nobody waits on, and the others once they are answered; all after so many seconds."""
+        """Close idle connections at once, and the others after their answer; abort the rest after `grace` seconds."""
         self.draining = True
         for connection in tuple(self.connections):
             connection.close_when_idle()
@@ -140,7 +140,7 @@ class HttpServer:
 
 
 class HttpProtocol(asyncio.Protocol):
-    """One connection."""
+    """The protocol of one connection."""
 
     def __init__(self, server: HttpServer) -> None:
         self._server = server
@@ -155,16 +155,16 @@ class HttpProtocol(asyncio.Protocol):
         self._answered_at_once = 0
         self._next_turn: asyncio.Handle | None = None
         self._is_open = True
-        self._has_ended = False  # no request comes any more
-        self._kept = 0  # bytes that the parser has taken and not handed on
+        self._has_ended = False  # no further request will come
+        self._kept = 0  # bytes that the parser holds back
         self._in_hand = 0  # bytes of the body that is being answered
-        self._continued: list[tuple[str, str]] | None = None  # the headers of the last request that was waited for
+        self._continued: list[tuple[str, str]] | None = None  # the headers of the last request that got 100 Continue
         self._begin()
 
     # The connection
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # those of other event loops need not be derived from it
+        self._transport = cast("asyncio.Transport", transport)  # transports of other event loops need not be subclasses
         name = transport.get_extra_info("peername")
         self.peer = name[0] if isinstance(name, tuple) and name else None
         if not self._server.add(self):
@@ -174,12 +174,12 @@ class HttpProtocol(asyncio.Protocol):
 
     @property
     def is_answering(self) -> bool:
-        """Return whether a request that has arrived is not answered yet."""
+        """Return whether a request is waiting for its answer."""
         return self._answering is not None or bool(self._waiting)
 
     @property
     def held(self) -> int:
-        """Return how many bytes its bodies have, until they are answered."""
+        """Return the number of body bytes in requests without an answer."""
         return len(self._body) + self._in_hand + sum(len(request.body) for request, _ in self._waiting)
 
     def connection_lost(self, _error: Exception | None) -> None:
@@ -197,7 +197,7 @@ class HttpProtocol(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._has_ended = True  # the request is answered as any other, and what follows it is not HTTP
+            self._has_ended = True  # the request gets a normal answer; the bytes after it are not HTTP
         except httptools.HttpParserError:
             self._refuse(400)
         if self._kept > self._limits.head:
@@ -207,13 +207,13 @@ class HttpProtocol(asyncio.Protocol):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def _may_continue(self) -> bool:
-        """Return whether the peer waits before its body. While another answer is due, this would be taken for that."""
+        """Return whether to send 100 Continue: the peer waits for it, and no other answer is due."""
         is_due = self.is_answering or self._transport.is_closing()
         return not is_due and ("expect", "100-continue") in self._headers and self._parser.get_http_version() == "1.1"
 
     def eof_received(self) -> bool:
         self._has_ended = True
-        return self.is_answering  # the peer may wait for its last answers
+        return self.is_answering  # the peer may still wait for answers
 
     def pause_writing(self) -> None:
         self._read(paused=True)
@@ -223,12 +223,12 @@ class HttpProtocol(asyncio.Protocol):
             self._read(paused=False)
 
     def close_when_idle(self) -> None:
-        """Close now where nothing is being answered; else the answer says that it is the last."""
+        """Close an idle connection now. Another closes after its last answer."""
         if not self.is_answering:
             self._transport.close()
 
-    def look_at_time(self, now: float) -> None:
-        """Close where what has to come next takes too long."""
+    def abort_if_late(self, now: float) -> None:
+        """Abort if the client takes too long."""
         if self._abort_at is not None and now > self._abort_at:
             self.abort()
 
@@ -253,16 +253,16 @@ class HttpProtocol(asyncio.Protocol):
         self._count(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header. Trailers are only counted."""
+        """Add a header. Trailers only count toward the limit."""
         self._count(len(name) + len(value))
         if self._has_head:
             return
         self._headers.append((name.decode("latin-1").lower(), value.decode("utf-8", "replace").strip(" \t")))
-        if len(self._headers) > _MOST_HEADERS:
+        if len(self._headers) > _MAX_HEADERS:
             self._refuse(431)
 
     def on_headers_complete(self) -> None:
-        """Refuse a head that can be read in more than one way."""
+        """Refuse an ambiguous head."""
         self._has_head = True
         screen = self._server.screen
         if not (self._is_target_clear() and self._is_body_clear()):
@@ -278,7 +278,7 @@ class HttpProtocol(asyncio.Protocol):
         return version in _VERSIONS and has_host and is_form and b"#" not in target
 
     def _is_body_clear(self) -> bool:
-        """Return whether the parser reads the whole body. It reads none if the request asks for an upgrade."""
+        """Return whether the parser reads the whole body. It reads no body if the request asks for an upgrade."""
         codings = [coding.lower() for coding in self._values("transfer-encoding")]
         if self._parser.should_upgrade():
             return not codings and not any(length.strip("0") for length in self._values("content-length"))
@@ -292,11 +292,11 @@ class HttpProtocol(asyncio.Protocol):
         self._body += body
         if len(self._body) > self._limits.body:
             self._refuse(413)
-        elif len(self._body) > _LARGE and self._limits.bodies is not None:
+        elif len(self._body) > _LARGE_BODY_BYTES and self._limits.bodies is not None:
             self._server.limit_bodies(self._limits.bodies)
 
     def on_message_complete(self) -> None:
-        """Answer the request, after those before it."""
+        """Answer the request after those before it."""
         if not self._is_open:
             return
         request = ServedRequest(
@@ -311,7 +311,7 @@ class HttpProtocol(asyncio.Protocol):
         self._has_head = False
         stays = self._parser.should_keep_alive() and not self._parser.should_upgrade() and not self._server.draining
         self._abort_at = None
-        if self._answering is None and not self._waiting and self._answered_at_once < _MOST_AT_ONCE:
+        if self._answering is None and not self._waiting and self._answered_at_once < _MAX_REQUESTS_PER_TURN:
             self._answered_at_once += 1
             self._answer(request, stays)
             return
@@ -353,7 +353,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def _answer_waiting(self) -> None:
         self._next_turn = None
-        for _ in range(min(len(self._waiting), _MOST_AT_ONCE)):
+        for _ in range(min(len(self._waiting), _MAX_REQUESTS_PER_TURN)):
             if self._is_open and self._answering is None:
                 self._answer(*self._waiting.popleft())
         if not self._is_open or self._answering is not None:
@@ -366,11 +366,11 @@ class HttpProtocol(asyncio.Protocol):
             self._read(paused=False)
 
     def _write(self, response: ServedResponse, stays: bool, *, bare: bool = False) -> None:
-        """Write a response; `bare`: without its body, which nobody would read as one."""
+        """Write a response; `bare`: without its body, for HEAD."""
         if not self._is_open:
             return
         body = b"" if bare or response.status in _WITHOUT_BODY else response.body
-        line = _LINES.get(response.status) or f"HTTP/1.1 {response.status} \r\n".encode()
+        line = _STATUS_LINES.get(response.status) or f"HTTP/1.1 {response.status} \r\n".encode()
         head = "".join(f"{name}: {value}\r\n" for name, value in response.headers)
         if not head.count("\r") == head.count("\n") == len(response.headers) or "\0" in head:
             _LOG.error("a response has a header with a line break")
@@ -386,7 +386,7 @@ class HttpProtocol(asyncio.Protocol):
             self._transport.close()
 
     def _refuse(self, status: int) -> None:
-        """Answer what cannot be read, and close."""
+        """Answer with an error status and close the connection."""
         self._write(ServedResponse(status), stays=False)
 
     def _read(self, *, paused: bool) -> None:
@@ -395,5 +395,5 @@ class HttpProtocol(asyncio.Protocol):
             (transport.pause_reading if paused else transport.resume_reading)()
 
     def _allow(self, seconds: float) -> None:
-        """Give the client so many seconds for what has to come next."""
+        """Give the client `seconds` for its next message."""
         self._abort_at = self._loop.time() + seconds

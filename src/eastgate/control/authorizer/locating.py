@@ -1,8 +1,8 @@
-"""Finds where a checked request goes, from what the operator configured down to what the proxy sees of it.
+"""Finds the destination of a checked request: from the configuration of the operator, or from what the proxy sees.
 
-The host is what a client wrote. So it may choose a Gateway only where one alone takes it; and where the request also
-came in by the address of a pod, the pod's policies are asked as well as the Gateway's, and both must allow. So are the
-policies for hosts, where one is for the host however it is spelt: these compare letter case, and Gateways do not.
+The client chooses the host. So the host may select a Gateway only if exactly one Gateway takes it. If the request also
+arrived at the address of a pod, the policies of the pod and of the Gateway must both allow it. The policies for hosts
+must allow it too, if one is for the host in any letter case: these policies compare letter case, and Gateways do not.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from eastgate.cluster.routing.hostnames import comparable, hostnames_of
 from eastgate.control.authorizer.checks import ProxyCheck
 from eastgate.ir.addresses import comparable_host
 
-# Addresses that an authorizer listens on, and the sockets for them.
+# The addresses of listeners, and their sockets.
 
 
 _UNIX: Final = "unix:"
 _BACKLOG: Final = 1024
-SOCKET_MODE: Final = 0o660  # whoever may not write to a unix socket cannot connect
+SOCKET_MODE: Final = 0o660  # connecting to a unix socket needs write permission
 
 
-class BadAddress(ValueError):  # noqa: N818 - says what it is
-    """Nothing can listen there."""
+class BadAddress(ValueError):  # noqa: N818 - an address
+    """The address cannot be used to listen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class ListenAddress:
         return cls({"": "127.0.0.1", "localhost": "127.0.0.1"}.get(host, host.strip("[]")), int(port))
 
     def numbered(self, number: int) -> ListenAddress:
-        """Return the address of one of several processes: unix sockets end in its number, ports are shared."""
+        """Return the address of one process of several: the number is added to a unix socket; ports are shared."""
         return ListenAddress(path=f"{self.path}.{number}") if self.path else self
 
     @property
@@ -68,7 +68,7 @@ class ListenAddress:
 
 
 def listen(address: ListenAddress, *, shared: bool) -> socket.socket:
-    """Return a socket that listens. `shared`: other processes listen on the same port. Raises BadAddress."""
+    """Return a listening socket. `shared`: other processes listen on the same port. Raises BadAddress."""
     try:
         if address.path:
             remove_stale(address.path)
@@ -77,7 +77,7 @@ def listen(address: ListenAddress, *, shared: bool) -> socket.socket:
             os.chmod(address.path, SOCKET_MODE)
         else:
             family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-            # Of connections that do not say that they are TCP, asyncio lets small answers wait for one another.
+            # Without IPPROTO_TCP, asyncio leaves the delay of small packets (Nagle) on.
             listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if shared:
@@ -86,15 +86,15 @@ def listen(address: ListenAddress, *, shared: bool) -> socket.socket:
         listening.listen(_BACKLOG)
         listening.setblocking(False)
     except OSError as error:
-        raise BadAddress(f"nothing can listen on {address}: {error.strerror or error}") from None
+        raise BadAddress(f"cannot listen on {address}: {error.strerror or error}") from None
     return listening
 
 
 def remove_stale(path: str) -> None:
-    """Remove a unix socket that nobody listens on any more. Raises OSError where somebody does, or it is no socket."""
+    """Remove a unix socket without a listener. Raises OSError if a process listens on it, or if it is not a socket."""
     try:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            raise FileExistsError(17, "there is something else")
+            raise FileExistsError(17, "the path is not a socket")
     except FileNotFoundError:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -104,20 +104,20 @@ def remove_stale(path: str) -> None:
         except (ConnectionRefusedError, FileNotFoundError):
             os.unlink(path)
             return
-    raise FileExistsError(17, "somebody listens there")
+    raise FileExistsError(17, "another process listens on it")
 
 
-_LOOKUP: Final = "host"  # the extension with the host to look up, instead of the request's
+_LOOKUP: Final = "host"  # the extension with the host to look up in place of that of the request
 
-_MOST_HOSTS = 4096  # that are remembered
+_MAX_CACHED_HOSTS = 4096
 
 
-class Nowhere(Exception):  # noqa: N818 - says what is known
-    """Nobody can tell where a request goes."""
+class UnknownDestinationError(Exception):
+    """The destination of a request is unknown."""
 
 
 class PoliciesByHost(Protocol):
-    """The policies of an authorizer that finds them by host."""
+    """The policies that an authorizer finds by host."""
 
     @property
     def has_hosts(self) -> bool: ...
@@ -132,10 +132,10 @@ def destinations_of(
     policies: PoliciesByHost | None = None,
     namespace: str = DEFAULT_NAMESPACE,
 ) -> tuple[Destination, ...]:
-    """Return where a request goes: ALL must allow it. Raises Nowhere.
+    """Return the destinations of a request: the policies of ALL must allow it. Raises UnknownDestinationError.
 
-    The configuration of the proxy may name it, for which `namespace` is that of a destination without one. Raises
-    QuestionError where that is none.
+    If the configuration of the proxy names the destination, `namespace` is its default namespace. Raises QuestionError
+    if that name is not valid.
     """
     by_host = policies if policies is not None and policies.has_hosts else None
     if check.to is not None:
@@ -146,34 +146,34 @@ def destinations_of(
         return (default,)
     gateways = gateways_for(check.host)
     if len(gateways) > 1:
-        raise Nowhere(f"the Gateways {' and '.join(map(str, gateways))} take its host")
+        raise UnknownDestinationError(f"several Gateways take its host: {', '.join(map(str, gateways))}")
     pod = world.by_ip(check.destination[0]) if check.destination is not None else None
     pods = () if pod is None else (Pod(pod.namespace, pod.name),)
     destinations: tuple[Destination, ...] = (*gateways, *pods)
     if by_host is not None and check.host is not None and (not destinations or _may_serve(by_host, check.host)):
         return (Host(check.host), *destinations)
     if not destinations:
-        raise Nowhere("no Gateway takes its host, and no pod has the address that it came in by")
+        raise UnknownDestinationError("no Gateway takes its host, and no pod has the address at which it arrived")
     return destinations
 
 
 def _may_serve(policies: PoliciesByHost, host: str) -> bool:
-    """Return whether a policy is for a host, in this spelling or in that which others compare."""
+    """Return whether a policy is for a host, in this spelling or in the spelling that routes compare."""
     return any(policies.host_point(spelling) is not None for spelling in (host, comparable_host(host)))
 
 
 class GatewaysByHost:
-    """Finds the Gateways that have a route for a host, and remembers them until something changes."""
+    """Finds the Gateways with a route for a host, and caches them until a change."""
 
     def __init__(self) -> None:
         self._version: object = None
         self._by_host: dict[str, tuple[Gateway, ...]] = {}
 
     def find(self, host: str | None, world: World, version: object) -> tuple[Gateway, ...]:
-        """Return the Gateways for a host. `version` is another one after each change."""
+        """Return the Gateways for a host. `version` differs after each change."""
         if host is None:
             return ()
-        if version != self._version or len(self._by_host) >= _MOST_HOSTS:
+        if version != self._version or len(self._by_host) >= _MAX_CACHED_HOSTS:
             self._version = version
             self._by_host.clear()
         gateways = self._by_host.get(host)
@@ -199,10 +199,10 @@ def _takes(route: Route, names: frozenset[str | None]) -> bool:
 
 
 def port_of(check: ProxyCheck, to: Destination, world: World) -> int | None:
-    """Return the port of the destination, where it is known.
+    """Return the port of the destination, or None if it is unknown.
 
-    A proxy that stands for a Gateway often listens on another port than the Gateway's. Then it is the only one that the
-    Gateway has; where it has several the port is unknown, and every listener counts.
+    A proxy in front of a Gateway often listens on another port than the Gateway. Then the port is the only one of the
+    Gateway. If the Gateway has several, the port is unknown, and every listener counts.
     """
     if check.port is not None:
         return check.port

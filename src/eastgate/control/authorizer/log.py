@@ -1,4 +1,4 @@
-"""Writes decisions and what else happens, one JSON object in a line."""
+"""Writes decisions and events as JSON, one object in a line."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from eastgate.control.authorizer.checks import ProxyAnswer
 
-# Counts checks for Prometheus. Several processes write to one folder, and each of them can tell the sum.
+# Counts checks for Prometheus. Several processes write to one folder, and each can return the sum.
 
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable by which prometheus-client knows the folder that several processes share."""
+"""The environment variable that names the folder that several processes share (prometheus-client)."""
 
 _BUCKETS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 
@@ -43,7 +43,7 @@ class AuthorizerMetrics:
         )
         self._seconds = Histogram(
             "eastgate_check_seconds",
-            "From a check until its answer, without the network to the proxy.",
+            "Time from a check to its answer, without the network to the proxy.",
             ["protocol"],
             buckets=_BUCKETS,
             registry=self._registry,
@@ -51,10 +51,10 @@ class AuthorizerMetrics:
         self.refused = Counter(
             "eastgate_checks_refused", "Checks that were refused without a decision.", ["why"], registry=self._registry
         )
-        self.reloads = Counter("eastgate_policy_reloads", "Saves that came in force.", registry=self._registry)
+        self.reloads = Counter("eastgate_policy_reloads", "Saved changes that took effect.", registry=self._registry)
         self.reload_failures = Counter(
             "eastgate_policy_reload_failures",
-            "Saves that did not, because they have errors.",
+            "Saved changes with errors, which did not take effect.",
             registry=self._registry,
         )
         self.task_failures = task_failures(self._registry)
@@ -77,7 +77,7 @@ class AuthorizerMetrics:
             self.refused.labels(answer.why).inc()
 
     def text(self) -> bytes:
-        """Return all metrics in Prometheus' text format: those of all processes, where there are several."""
+        """Return all metrics in Prometheus' text format, of all processes if there are several."""
         if os.environ.get(SHARED_FOLDER):
             shared = CollectorRegistry()
             MultiProcessCollector(shared)  # type: ignore[no-untyped-call] # it has no types
@@ -86,7 +86,7 @@ class AuthorizerMetrics:
 
 
 class Logged(StrEnum):
-    """Which decisions are written."""
+    """The decisions that the log contains."""
 
     ALL = "all"
     DENIED = "denied"
@@ -94,7 +94,7 @@ class Logged(StrEnum):
 
 
 class LazyRecord(Mapping[str, object]):
-    """The line of a decision, made once somebody reads it: most decisions are logged by nobody."""
+    """The log record of a decision, built when it is read. Most decisions are not logged."""
 
     __slots__ = ("_made", "_make")
 
@@ -118,7 +118,7 @@ class LazyRecord(Mapping[str, object]):
 
 
 class DecisionLog:
-    """Writes lines to a stream, whole ones, from several threads. A stream that is gone ends nothing."""
+    """A log with one JSON object in a line, for several threads. A closed stream stops nothing."""
 
     def __init__(self, stream: BinaryIO, logged: Logged = Logged.ALL) -> None:
         self._stream = stream
@@ -132,11 +132,11 @@ class DecisionLog:
             self.record(record)
 
     def record(self, record: Mapping[str, object]) -> None:
-        """Write a line, without what is not known."""
+        """Write a record without its unknown values."""
         self._write({name: value for name, value in record.items() if value is not None and value != {}})
 
     def event(self, name: str, **more: object) -> None:
-        """Write something else that happened."""
+        """Write an event."""
         self._write({"event": name, "time": datetime.now(UTC).isoformat(timespec="milliseconds"), **more})
 
     def _write(self, record: Mapping[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""Keeps the policies of a running authorizer those of its files: a good save comes in force, a broken one does not."""
+"""Reloads the policies of a running authorizer from its files. A save with errors does not take effect."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.watching.changes import FileStamp, is_being_written, stamps, watch_changes
 from eastgate.settings import Settings
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written
-_MOST_LOOKS = 20
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.05, 1.0  # between checks of a file that is being written
+_MAX_POLLS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """What became of a save: the authority that is in force from now on, or why the one before it stays."""
+    """The result of a save: the authority that is now in force, or the problems that kept the old one."""
 
     authority: Authority | None
     problems: tuple[str, ...] = ()
@@ -28,23 +28,23 @@ class Reload:
 
 
 class PolicyFiles:
-    """The files of an authorizer, all of which are in force or none."""
+    """The policy files of an authorizer. A save takes effect as a whole or not at all."""
 
     def __init__(self, source: FileSource, settings: Settings) -> None:
         self.source = source
         self._settings = settings
         self.stamps: Mapping[str, FileStamp] = {}
-        """The stamps of the files before they were last read without an unexpected failure."""
+        """The stamps of the files before the last read that did not fail unexpectedly."""
 
     def load(self) -> Authority:
-        """Load what is there at the start; a policy with errors closes what it targets. Raises ManifestError."""
+        """Load the files at the start. A policy with errors closes what it targets. Raises ManifestError."""
         self.stamps = self._stamps()
         authority = self.source.read(self._settings)
         programs_of(authority).compile_all()
         return authority
 
     def reload(self) -> Reload:
-        """Load what is there now; where anything has errors, or is empty that was not, all stays as it is."""
+        """Load the files again. If a file has errors, or has become empty, the old policies stay in force."""
         before = self._stamps()
         reload = self._reload()
         self.stamps = before
@@ -54,7 +54,7 @@ class PolicyFiles:
         try:
             manifests = self.source.read_now(self._settings)
             if emptied := self.source.emptied(self._stamps()):
-                return Reload(None, (f"{min(emptied)} is empty: remove it, if that is meant",))
+                return Reload(None, (f"{min(emptied)} is empty: remove the file to remove its policies",))
             authority = self.source.authority(manifests, strict=True)
         except ManifestError as error:
             return Reload(None, tuple(map(_in_a_line, error.diagnostics)), tuple(error.diagnostics))
@@ -63,11 +63,11 @@ class PolicyFiles:
         return Reload(authority)
 
     def has_changed(self) -> bool:
-        """Tell whether the files differ from those that were last read."""
+        """Return whether the files have changed since they were read."""
         return self.stamps != self._stamps()
 
     def unfinished(self) -> bool:
-        """Tell whether somebody is writing one of the files."""
+        """Return whether one of the files is being written."""
         return any(map(is_being_written, self._stamps()))
 
     def _stamps(self) -> dict[str, FileStamp]:
@@ -82,9 +82,9 @@ def _in_a_line(diagnostic: Diagnostic) -> str:
 async def follow_files(
     files: PolicyFiles, on_reload: Callable[[Reload], None], on_following: Callable[[], None] = lambda: None
 ) -> None:
-    """Load again after every save, and report the result. It never ends by itself.
+    """Load the files after every save, and report each result. Never returns.
 
-    Earlier saves are loaded first. Then `on_following` is called.
+    Changes since the last load are loaded first. Then `on_following` is called.
     """
     if await asyncio.to_thread(files.has_changed):
         on_reload(await _reload_at_rest(files))
@@ -97,11 +97,11 @@ async def follow_files(
 
 
 async def _reload_at_rest(files: PolicyFiles) -> Reload:
-    """Load the files again, as soon as none of them is being written."""
-    pause = _FIRST_PAUSE
-    for _ in range(_MOST_LOOKS):
+    """Load the files once none of them is being written."""
+    pause = _FIRST_PAUSE_SECONDS
+    for _ in range(_MAX_POLLS):
         if not await asyncio.to_thread(files.unfinished):
             break
         await asyncio.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+        pause = min(2 * pause, _MAX_PAUSE_SECONDS)
     return await asyncio.to_thread(files.reload)

@@ -1,7 +1,7 @@
-"""One process of the authorizer: its listeners, health, metrics, reloads, and its end.
+"""One process of the authorizer: listeners, health, metrics, reloads, and shutdown.
 
-Checks that need nobody else are answered on the event loop at once; the others wait on threads. Whatever is over a
-limit is refused.
+The event loop answers checks that need no external authorizer. Threads answer the others. A check over a limit is
+refused.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from eastgate.control.authorizer.reloading import PolicyFiles, Reload, follow_fi
 from eastgate.control.authorizer.tool_lists import TOOLS_PATH, answer_tools
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck, answer_on_thread
 
-_HANDSHAKE = 10.0  # seconds
+_HANDSHAKE_SECONDS = 10.0
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """The certificate that proxies see, and the CA of theirs, where they must have one."""
+    """The certificate of the authorizer, and the CA of proxies if these must have a certificate."""
 
     certificate: Path
     key: Path
     client_ca: Path | None = None
 
     def context(self, *, http2: bool = False) -> ssl.SSLContext:
-        """Return them for HTTP, or for HTTP/2, which gRPC is. Raises OSError."""
+        """Return a TLS context for HTTP, or for gRPC (`http2`). Raises OSError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.certificate, self.key)
@@ -60,25 +60,25 @@ class TlsFiles:
 
 
 class _Server(Protocol):
-    """Serves the connections of a listener."""
+    """A server for the connections of a listener."""
 
     def protocol(self) -> asyncio.BaseProtocol:
         """Return the protocol of a new connection."""
         ...
 
     async def drain(self, grace: float) -> None:
-        """Answer what is open and close, at most after so many seconds."""
+        """Answer the open requests and close, after at most `grace` seconds."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
-    """What a service listens on, and its limits.
+    """The addresses of a service, and its limits.
 
-    `grpc` and `http` answer checks; `tools` is the unix socket of our own gateways, `admin` has health and metrics.
-    `open_checks` are waited for at a time, on `threads`; `drain` is how long a process goes on answering after it has
-    said that it ends, and `grace` how long it then waits for what is open. `processes` share the ports; `number` is
-    that of this one.
+    `grpc` and `http` answer checks. `tools` is the unix socket of Eastgate's gateways. `admin` serves health and
+    metrics. At most `open_checks` wait at a time, on `threads`. `drain` is the time for which a process still answers
+    after it reports that it ends; `grace` is the time for open checks after that. `processes` share the ports; `number`
+    is the number of this one.
     """
 
     grpc: tuple[ListenAddress, ...] = ()
@@ -99,7 +99,7 @@ class ServiceOptions:
 
 
 class AuthorizerService:
-    """Answers checks until it is stopped."""
+    """The service of one process. It answers checks until it is stopped."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class AuthorizerService:
     async def run(
         self, files: PolicyFiles | None = None, started: Callable[[list[str]], None] = lambda _: None
     ) -> None:
-        """Listen, answer, follow the files, and end after `stop` or a signal. Raises BadAddress."""
+        """Listen, answer checks, follow the files, and end after `stop` or a signal. Raises BadAddress."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
@@ -143,17 +143,19 @@ class AuthorizerService:
         self._log.event("stopped")
 
     def stop(self) -> None:
-        """Begin to end: say so to whoever asks for health, finish what is open, and close."""
+        """Begin to shut down: report it in the health check, finish open checks, and close."""
         self._serves = False
         self._stopping.set()
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the service should get checks: it listens, is not ending, and follows the files."""
+        """Return whether the service should get checks: it listens, it is not ending, and it follows the files."""
         return self._serves and (self._following is None or self._following.is_working)
 
     def _follow(self, files: PolicyFiles) -> BackgroundTask:
-        """Load the policies after each save. After a failure those in force stay, and it tries again."""
+        """Start the task that loads the policies after each save. After a failure it tries again; the old policies
+        stay.
+        """
 
         async def follow() -> None:
             await follow_files(files, self.reloaded, following.works)
@@ -168,7 +170,7 @@ class AuthorizerService:
         return following.start()
 
     def reloaded(self, reload: Reload) -> None:
-        """Put a good save in force, or say why the policies before it stay."""
+        """Put a save without errors in force, or log why the old policies stay."""
         if reload.authority is None:
             self.metrics.reload_failures.inc()
             self._log.event("reload failed", kept="the policies before it", problems=list(reload.problems[:20]))
@@ -207,14 +209,14 @@ class AuthorizerService:
     async def _serve(
         self, server: _Server, address: ListenAddress, tls: ssl.SSLContext | None = None
     ) -> AsyncIterator[str]:
-        """Serve for as long as the block lasts, and then until what is open is answered."""
+        """Serve during the block, and then until open requests are answered."""
         inherited = dict(self.options.inherited).get(str(address))
         if inherited is not None:
             listening = socket.socket(fileno=inherited)
         else:
             listening = listen(address, shared=self.options.processes > 1)
         shown = str(address) if address.path else f"{address.host}:{listening.getsockname()[1]}"
-        patience = _HANDSHAKE if tls is not None else None
+        patience = _HANDSHAKE_SECONDS if tls is not None else None
         loop = asyncio.get_running_loop()
         listener = await loop.create_server(server.protocol, sock=listening, ssl=tls, ssl_handshake_timeout=patience)
         try:
@@ -248,12 +250,12 @@ class AuthorizerService:
     # HTTP
 
     def answer_http(self, request: ServedRequest) -> ServedResponse | Awaitable[ServedResponse]:
-        """Answer a check over HTTP: at once where it needs nobody else."""
+        """Answer a check over HTTP: at once if it needs no external authorizer."""
         began = time.perf_counter()
         check = check_of_http(request, self.options.from_http, self.options.checks.proxy)
         if check is None:
             refused = ProxyCheck(method=request.method, path=request.target)
-            text = "which request it is about cannot be told"
+            text = "the check does not name one request"
             return response_of(self._noted("http", refuse(refused, 403, "unreadable", text), began))
         answer = self._answer("http", check, began)
         return response_of(answer) if isinstance(answer, ProxyAnswer) else self._respond_later(answer)
@@ -264,7 +266,7 @@ class AuthorizerService:
     # Either
 
     def _answer(self, protocol: str, check: ProxyCheck, began: float) -> ProxyAnswer | Awaitable[ProxyAnswer]:
-        """Decide a check, at once where it needs nobody else, and count and log the answer."""
+        """Decide a check, at once if it needs no external authorizer; count and log the answer."""
         waiting = self.authorizer.begin(check)
         answer = waiting if isinstance(waiting, ProxyAnswer) else waiting.finish_at_once()
         if answer is not None:
@@ -272,7 +274,7 @@ class AuthorizerService:
         assert not isinstance(waiting, ProxyAnswer)  # noqa: S101 - it would be the answer
         if self._open >= self.options.open_checks:
             return self._noted(protocol, refuse(check, 503, "overload", "too many checks are open"), began)
-        self._open += 1  # before anything else is read
+        self._open += 1  # counted before another check is read
         coming = answer_on_thread(self._pool, OpenCheck.finish, waiting)
         coming.add_done_callback(self._finished)
         return self._finish(protocol, check, coming, began)
@@ -295,7 +297,7 @@ class AuthorizerService:
         self._log.decided(answer, protocol, seconds)
         return answer
 
-    # What is not about checks
+    # Tool lists, health and metrics
 
     def _answer_own(self, request: ServedRequest) -> ServedResponse | Awaitable[ServedResponse]:
         if request.target.partition("?")[0] == TOOLS_PATH:
@@ -303,7 +305,7 @@ class AuthorizerService:
         return self._answer_admin(request)
 
     where_of: Callable[[str], Destination | None] = staticmethod(lambda _target: None)
-    """Returns where a target of our own gateways leads; None where there is no such target."""
+    """A function that returns the destination for a target of a gateway of Eastgate, or None."""
 
     def _answer_admin(self, request: ServedRequest) -> ServedResponse:
         match request.target.partition("?")[0]:

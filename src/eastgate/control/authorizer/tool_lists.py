@@ -1,4 +1,4 @@
-"""Takes the tools out of a server's list that a caller may not call: asked by our own gateways, over a unix socket."""
+"""Removes the tools that a caller may not call from a server's list. Gateways of Eastgate ask over a unix socket."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _PREFIX = "x-eastgate-"
 def answer_tools(
     request: ServedRequest, authorizer: LiveAuthorizer, where_of: Callable[[str], Destination | None] = lambda _: None
 ) -> ServedResponse:
-    """Return a server's answer without the tools that the caller may not call; 502 where it cannot be read.
+    """Return a server's answer without the tools that the caller may not call, or 502 if it cannot be read.
 
-    The body and its content-type are those of the server's answer. Headers say what was asked: x-eastgate-source (a
-    SPIFFE ID; empty: none), -host, -method, -path, -sni, and where it went: -to, or -target, which `where_of` knows.
+    The body and its content-type are those of the server's answer. Headers describe the request: x-eastgate-source (a
+    SPIFFE ID; empty: none), -host, -method, -path and -sni. The destination is in -to, or in -target, which `where_of`
+    resolves.
     """
     given = {name.removeprefix(_PREFIX): value for name, value in request.headers if name.startswith(_PREFIX)}
     where = where_of(given["target"]) if "target" in given else None

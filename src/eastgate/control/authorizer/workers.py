@@ -1,7 +1,7 @@
-"""Several processes of one authorizer: they share ports, and one that ends by itself is started again.
+"""Runs several processes of one authorizer: they share ports, and a process that ends by itself is started again.
 
-Ports are shared by the kernel (SO_REUSEPORT). Of a unix socket for HTTP there is one, which all of them accept from; of
-one for gRPC, each process has its own, which ends in its number.
+The kernel shares ports (SO_REUSEPORT). All processes accept from the same unix socket for HTTP. Each process has its
+own unix socket for gRPC, with its number at the end of the path.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from eastgate.control.authorizer.locating import ListenAddress, listen
 from eastgate.control.authorizer.log import SHARED_FOLDER, DecisionLog
 
 BAD_INPUT: Final = 2
-"""The exit status of a process that could not start: starting it again would not help. A process that has served is
-started again, whatever its status.
+"""The exit status of a process that could not start and would fail again. A process that has served is started again
+after any status.
 """
 
-_LOOK: Final = 0.1  # seconds
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0  # seconds before a process is started again
-_SETTLED: Final = 30.0  # seconds after which a process counts as well started
+_POLL_SECONDS: Final = 0.1
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.1, 10.0  # before a process is started again
+_STABLE_SECONDS: Final = 30.0  # after these, a process counts as started successfully
 
 
-class _Stop:
-    """Remembers that somebody asked for the end."""
+class _StopSignal:
+    """A flag that SIGTERM and SIGINT set."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -43,7 +43,7 @@ class _Stop:
 
 
 def note_serving(number: int) -> None:
-    """Tell the first process that this one has begun to serve."""
+    """Mark this process as serving, for the first process."""
     (Path(os.environ[SHARED_FOLDER]) / f"serving-{number}").touch()
 
 
@@ -53,13 +53,13 @@ class _Worker:
     def __init__(self, start: Callable[[], subprocess.Popen[bytes]], serving: Path) -> None:
         self._start = start
         self._serving = serving
-        self._pause = _FIRST_PAUSE
+        self._pause = _FIRST_PAUSE_SECONDS
         self._again_at = 0.0
         self._began = time.monotonic()
         self.process: subprocess.Popen[bytes] | None = start()
 
-    def look(self, log: DecisionLog, number: int) -> int | None:
-        """Start the process again where it has ended; return its status where that would not help."""
+    def restart_if_ended(self, log: DecisionLog, number: int) -> int | None:
+        """Start the process again if it has ended; return its status if that would not help."""
         now = time.monotonic()
         if self.process is None:
             if now >= self._again_at:
@@ -68,7 +68,9 @@ class _Worker:
         status = self.process.poll()
         if status is None or (status == BAD_INPUT and not self._serving.exists()):
             return status
-        self._pause = _FIRST_PAUSE if now - self._began > _SETTLED else min(2 * self._pause, _LONGEST_PAUSE)
+        self._pause = (
+            _FIRST_PAUSE_SECONDS if now - self._began > _STABLE_SECONDS else min(2 * self._pause, _MAX_PAUSE_SECONDS)
+        )
         log.event("process ended", process=number, status=status, again_in=self._pause)
         self.process, self._again_at = None, now + self._pause
         return None
@@ -81,11 +83,11 @@ def run_workers(
     log: DecisionLog,
     grace: float,
 ) -> int:
-    """Run so many processes of `eastgate authorizer` until a signal; return the exit status.
+    """Run `processes` processes of `eastgate authorizer` until a signal; return the exit status.
 
-    `arguments` are those of the command; `http_sockets` the unix sockets that all of them accept from.
+    `arguments` are those of the command. `http_sockets` are the unix sockets from which all processes accept.
     """
-    stop = _Stop()
+    stop = _StopSignal()
     shared = [(address, listen(address, shared=False)) for address in http_sockets]
     inherited = [f"{address}={listening.fileno()}" for address, listening in shared]
     with tempfile.TemporaryDirectory(prefix="eastgate-metrics-") as folder:
@@ -105,8 +107,8 @@ def run_workers(
         try:
             while not stop.asked and status == 0:
                 for number, worker in enumerate(workers):
-                    status = worker.look(log, number) or status
-                time.sleep(_LOOK)
+                    status = worker.restart_if_ended(log, number) or status
+                time.sleep(_POLL_SECONDS)
         finally:
             running = [worker.process for worker in workers if worker.process is not None]
             _end(running, grace)

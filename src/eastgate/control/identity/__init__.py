@@ -1,6 +1,6 @@
-"""Identities: who proves what a workload is, with X.509 certificates that carry a SPIFFE ID.
+"""Identities of workloads: X.509 certificates with a SPIFFE ID, and their verification.
 
-- an `SvidSource` hands out `Svid`s and `TrustBundles`: `EmbeddedAuthority` makes them here (`stored_authority` keeps
+- an `SvidSource` supplies `Svid`s and `TrustBundles`: `EmbeddedCa` makes them here (`stored_ca` keeps
   its root on disk), `WorkloadApi` gets them from a SPIRE agent;
 - a `Rotation` keeps the SVIDs of some identities fresh;
 - `client_context`, `server_context` and `verify_connection` use them with Python's `ssl`, without a key on disk.
@@ -11,9 +11,9 @@ from eastgate.control.identity.certificates import (
     BadBundleError,
     BadIdentityError,
     IdentityError,
-    MissingNameError,
+    IdentityNotGrantedError,
+    MissingDnsNameError,
     NoMemoryFileError,
-    NotGivenError,
     NoWorkloadApiError,
     PeerError,
     StoredCaError,
@@ -46,11 +46,11 @@ __all__ = [
     "EmbeddedCa",
     "IdentityChange",
     "IdentityError",
+    "IdentityNotGrantedError",
     "Lifetimes",
-    "MissingNameError",
+    "MissingDnsNameError",
     "NoMemoryFileError",
     "NoWorkloadApiError",
-    "NotGivenError",
     "PeerError",
     "Rotation",
     "StoredCaError",

@@ -1,12 +1,12 @@
-"""An embedded certificate authority (CA), for clusters that have no SPIRE and for tests.
+"""An embedded certificate authority (CA), for clusters without SPIRE and for tests.
 
     root          long-lived, in every bundle; signs intermediates
-    intermediate  signs SVIDs; replaced unnoticed, since it travels with each SVID
-    SVID          lives an hour; nothing is ever revoked, it just expires soon
+    intermediate  signs SVIDs; replaced without a new bundle, since each SVID includes it
+    SVID          valid for an hour; expires soon instead of being revoked
 
-A root is replaced in two steps, so that no peer meets a certificate before the root that it needs: `prepare_root` puts
-the next root into the bundle, `activate_root` begins to sign with it once every peer has that bundle. The old root
-stays until what it signed has expired.
+A root is replaced in two steps, so that no peer gets a certificate before its root: `prepare_root` puts the next root
+into the bundle. Once every peer has that bundle, `activate_root` begins to sign with it. The old root stays until the
+certificates that it signed have expired.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from eastgate.ir.spiffe import spiffe_problem, trust_domain_problem
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """The validity of each certificate; `backdate` allows for clocks that are behind."""
+    """The validity of each certificate; `backdate` tolerates slow clocks."""
 
     svid: timedelta = timedelta(hours=1)
     intermediate: timedelta = timedelta(days=7)
@@ -53,15 +53,15 @@ class Lifetimes:
     def __post_init__(self) -> None:
         if not timedelta(seconds=1) <= self.svid <= self.intermediate <= self.root:
             raise ValueError(
-                "an SVID must live a second at least, its intermediate as long, and the root as long again"
+                "an SVID must be valid for at least a second, its intermediate at least as long, and the root too"
             )
         if self.backdate < timedelta():
-            raise ValueError("certificates are dated back, not forward: the backdate must not be negative")
+            raise ValueError("the backdate must not be negative: certificates are dated back, not forward")
 
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """A root that signs no more, and until when it is trusted."""
+    """A root that no longer signs, and the time until which it is trusted."""
 
     certificate: x509.Certificate
     until: datetime
@@ -79,7 +79,7 @@ class CaState:
 
     @property
     def roots(self) -> tuple[x509.Certificate, ...]:
-        """Return the roots that are trusted, those in use first."""
+        """Return the trusted roots, the active ones first."""
         prepared = () if self.prepared is None else (self.prepared.certificate,)
         return (self.root.certificate, *prepared, *(old.certificate for old in self.retired))
 
@@ -91,14 +91,14 @@ def create_state(trust_domain: str, lifetimes: Lifetimes, now: datetime) -> CaSt
 
 
 def prepare_root(state: CaState, lifetimes: Lifetimes, now: datetime) -> CaState:
-    """Return a state that trusts a new root, and does not sign with it yet."""
+    """Return a state that trusts a new root but does not sign with it yet."""
     return replace(state, prepared=new_root(state.trust_domain, _period(lifetimes, now, lifetimes.root)))
 
 
 def activate_root(state: CaState, lifetimes: Lifetimes, now: datetime, overlap: timedelta | None = None) -> CaState:
-    """Return a state that signs with the prepared root; the old one is trusted until what it signed has expired."""
+    """Return a state that signs with the prepared root. The old root is trusted until its certificates have expired."""
     if state.prepared is None:
-        raise BadIdentityError("there is no new root; call prepare_root, and let its bundle reach everybody first")
+        raise BadIdentityError("there is no new root; call prepare_root, and wait until every peer has its bundle")
     until = now + (lifetimes.svid + lifetimes.backdate if overlap is None else overlap)
     return CaState(
         state.trust_domain,
@@ -109,12 +109,12 @@ def activate_root(state: CaState, lifetimes: Lifetimes, now: datetime, overlap: 
 
 
 def drop_retired(state: CaState, now: datetime) -> CaState:
-    """Return a state without the retired roots whose time is over."""
+    """Return a state without the retired roots that are no longer trusted."""
     return replace(state, retired=tuple(old for old in state.retired if now < old.until))
 
 
 def with_new_intermediate(state: CaState, lifetimes: Lifetimes, now: datetime) -> CaState:
-    """Return a state with an intermediate of its own."""
+    """Return a state with a new intermediate."""
     return replace(state, intermediate=_new_intermediate(state.trust_domain, state.root, lifetimes, now))
 
 
@@ -128,10 +128,9 @@ def _period(lifetimes: Lifetimes, now: datetime, lifetime: timedelta, by: Signer
 
 
 class EmbeddedCa:
-    """Issues SVIDs for one trust domain. An `SvidSource`. Use it from one thread.
+    """A CA that issues SVIDs for one trust domain. An `SvidSource`. Use it from one thread.
 
-    `save` is called with each new state before that is used, so that nothing is signed by a root that a restart would
-    forget.
+    `save` is called with each new state before its use, so that no root signs anything that a restart would lose.
     """
 
     def __init__(
@@ -148,7 +147,7 @@ class EmbeddedCa:
             raise BadIdentityError(problem)
         if state is not None and state.trust_domain != trust_domain:
             raise BadIdentityError(
-                f"the authority is of the trust domain {state.trust_domain!r}, not {trust_domain!r}; "
+                f"the CA belongs to the trust domain {state.trust_domain!r}, not to {trust_domain!r}; "
                 f"start with an empty folder to make a new one"
             )
         self.trust_domain = trust_domain
@@ -161,11 +160,11 @@ class EmbeddedCa:
 
     @property
     def bundles(self) -> TrustBundles:
-        """Return the roots to trust: the own ones, and those of federated trust domains."""
+        """Return the roots to trust: those of this CA, and of federated trust domains."""
         return self._bundles
 
     def watch(self, changed: Callable[[IdentityChange], None]) -> Callable[[], None]:
-        """Call `changed` with each change, until the function that this returns is called."""
+        """Call `changed` with each change, until the returned function is called."""
         return self._watchers.add(changed)
 
     async def svid(self, identity: str, dns_names: Sequence[str] = ()) -> Svid:
@@ -182,56 +181,53 @@ class EmbeddedCa:
         period = self._period(now, self._lifetimes.svid, signer)
         certificate = new_leaf(identity, dns_names, key.public_key(), signer, period)
         chain = certificate.public_bytes(Encoding.PEM).decode() + signer.pem
-        # A certificate counts in whole seconds, so its own times are those that others go by.
+        # A certificate has times in whole seconds, so its own times are the ones that peers check.
         start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
         return Svid(identity, chain, key_pem(key), start, end, obtained=now)
 
     @property
     def state(self) -> CaState:
-        """Return what must survive a restart."""
+        """Return the state that must survive a restart."""
         return self._state
 
     def adopt(self, state: CaState) -> None:
-        """Sign and trust as another instance of this CA does that has this state.
-
-        Where that has another root, every SVID is renewed.
-        """
+        """Use the state of another instance of this CA. If its root differs, every SVID is renewed."""
         if state.trust_domain != self.trust_domain:
-            raise BadIdentityError(f"the authority is of the trust domain {state.trust_domain!r}")
+            raise BadIdentityError(f"the CA belongs to the trust domain {state.trust_domain!r}")
         renews = state.root.certificate != self._state.root.certificate
         self._replace_state(state)
         if renews:
             self._watchers.notify(SvidsRenewed(None))
 
     def roll_intermediate(self) -> None:
-        """Sign with a new intermediate from now on, and have every SVID renewed."""
+        """Sign with a new intermediate from now on, and renew every SVID."""
         self._replace_state(replace(self._state, intermediate=self._intermediate(self._state.root, self._clock())))
         self._watchers.notify(SvidsRenewed(None))
 
     def prepare_root(self) -> None:
-        """Create the next root and trust it already. Nothing is signed with it yet."""
+        """Create the next root and trust it, without signing with it yet."""
         if self._state.prepared is None:
             self._replace_state(prepare_root(self._state, self._lifetimes, self._clock()))
 
     def activate_root(self, overlap: timedelta | None = None) -> None:
-        """Sign with the prepared root, and have every SVID renewed.
+        """Sign with the prepared root, and renew every SVID.
 
-        The old root is trusted for `overlap` more, or until every SVID under it has expired.
+        The old root stays trusted for `overlap`, or until every SVID that it signed has expired.
         """
         if self._state.prepared is None:
-            raise BadIdentityError("there is no new root; call prepare_root, and let its bundle reach everybody first")
+            raise BadIdentityError("there is no new root; call prepare_root, and wait until every peer has its bundle")
         state = activate_root(self._state, self._lifetimes, self._clock(), overlap)
         self._replace_state(state)
         self._watchers.notify(SvidsRenewed(None))
 
     def drop_retired(self) -> None:
-        """Stop trusting the retired roots whose time is over."""
+        """Stop trusting the retired roots after their time."""
         state = drop_retired(self._state, self._clock())
         if state != self._state:
             self._replace_state(state)
 
     def federate(self, trust_domain: str, roots: Iterable[x509.Certificate]) -> None:
-        """Trust these roots for the identities of another trust domain, and for nothing else."""
+        """Trust these roots for the identities of another trust domain only."""
         self._publish(self._bundles.federated(trust_domain, roots))
 
     def _create_state(self) -> CaState:
@@ -241,7 +237,7 @@ class EmbeddedCa:
         return state
 
     def _refresh(self, now: datetime) -> None:
-        """Replace an intermediate that would expire before the SVIDs that it signs."""
+        """Replace the intermediate if it would expire before the SVIDs that it signs."""
         needed = now + self._lifetimes.svid
         if self._state.root.end < needed:
             raise BadIdentityError(
@@ -270,14 +266,12 @@ class EmbeddedCa:
 
 
 def check_identity(trust_domain: str, identity: str, dns_names: Sequence[str]) -> None:
-    """Raise BadIdentityError where a CA of this trust domain cannot vouch for an identity with these names."""
+    """Raise BadIdentityError if a CA of this trust domain cannot issue an identity with these names."""
     problem = spiffe_problem(identity)
     if problem:
         raise BadIdentityError(f"{identity!r} is not a SPIFFE ID: {problem}")
     if not identity.startswith(f"spiffe://{trust_domain}/"):
-        raise BadIdentityError(
-            f"{identity!r} is not in the trust domain {trust_domain!r}, the only one that this vouches for"
-        )
+        raise BadIdentityError(f"{identity!r} is not in the trust domain {trust_domain!r}, the only one of this CA")
     for name in dns_names:
         if not name or not name.isascii() or len(name) > 253:
             raise BadIdentityError(f"{name!r} is not a DNS name of at most 253 ASCII characters")

@@ -1,7 +1,7 @@
-"""Creates the certificates of the embedded CA, as the X.509-SVID standard wants them: root, intermediate and leaf.
+"""Creates the certificates of the embedded CA: root, intermediate and leaf, as the X.509-SVID standard requires.
 
-No name constraints: the verifier of `cryptography` refuses every chain with one on URIs. Trust domains are kept apart
-by having a bundle each.
+The certificates have no name constraints: the verifier of `cryptography` refuses every chain with a constraint on URIs.
+Each trust domain has its own bundle instead.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from eastgate.basics.records import dataclass
 
-# The errors of identities: one type for each kind, and a message that says what to do.
+# The errors of identities: one type for each kind, with a message that says what to do.
 
 
 class IdentityError(Exception):
-    """An error with an identity, a certificate or a key. No message repeats any part of a key."""
+    """An error of an identity, a certificate or a key. Messages never contain any part of a key."""
 
 
 class BadIdentityError(IdentityError):
-    """An identity was requested that this CA cannot vouch for."""
+    """The CA cannot issue the requested identity."""
 
 
 class BadBundleError(IdentityError):
-    """A text that should hold the root certificates of a trust domain does not."""
+    """A text is not a list of root certificates of a trust domain."""
 
 
 class UnknownTrustDomainError(IdentityError):
-    """There is no bundle for this trust domain, so nobody in it can be verified."""
+    """There is no bundle for this trust domain, so its certificates cannot be verified."""
 
     def __init__(self, trust_domain: str, trust_domains: tuple[str, ...]) -> None:
         listed = ", ".join(trust_domains)
@@ -48,23 +48,23 @@ class UnknownTrustDomainError(IdentityError):
 
 
 class SvidExpiredError(IdentityError):
-    """The only certificate there is for an identity has expired, and an expired one is never handed out."""
+    """The only certificate of an identity has expired. An expired certificate is never used."""
 
 
-class NotGivenError(IdentityError):
+class IdentityNotGrantedError(IdentityError):
     """The SPIRE agent does not give this process the identity that it needs."""
 
 
-class MissingNameError(IdentityError):
-    """The SPIRE agent gives the identity, but without a DNS name that must be in its certificate."""
+class MissingDnsNameError(IdentityError):
+    """The SPIRE agent gives the identity without a DNS name that its certificate must have."""
 
 
 class NoWorkloadApiError(IdentityError):
-    """The SPIRE agent has given no answer."""
+    """The SPIRE agent has not answered."""
 
 
 class UnsafeFileError(IdentityError):
-    """A file or folder with keys in it that others can read or change."""
+    """Other users can read or change a file or folder with keys."""
 
 
 class StoredCaError(IdentityError):
@@ -72,14 +72,14 @@ class StoredCaError(IdentityError):
 
 
 class NoMemoryFileError(IdentityError):
-    """This system has no files that are only in memory, so a key would have to be written to a disk."""
+    """This system has no files in memory, so a key would have to be written to a disk."""
 
 
 class PeerError(IdentityError):
-    """The other end of a connection did not prove the identity that it must have."""
+    """The peer of a connection did not prove the identity that it must have."""
 
 
-SigningKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey  # of our own making are those on P-256 only
+SigningKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey  # Eastgate itself only makes keys on P-256
 
 _ORGANIZATION = "Eastgate"
 
@@ -101,7 +101,7 @@ class Signer:
 
     @property
     def end(self) -> datetime:
-        """Return when it expires, and everything it signed with it."""
+        """Return the expiry of the certificate, and of everything that it signed."""
         return self.certificate.not_valid_after_utc
 
     @property
@@ -117,11 +117,11 @@ class _Issuer:
 
     @classmethod
     def of(cls, signer: Signer) -> _Issuer:
-        """Return the issuer that a signer is, with the key id that its certificate says, however that was computed."""
+        """Return a signer as an issuer, with the key id in its certificate: programs compute key ids differently."""
         certificate = signer.certificate
         try:
-            said = certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
-            key_id = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(said)
+            subject_key = certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+            key_id = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(subject_key)
         except x509.ExtensionNotFound:
             key_id = _key_id(signer.key)
         return cls(certificate.subject, signer.key, key_id)
@@ -158,7 +158,7 @@ def new_intermediate(trust_domain: str, root: Signer, period: Period) -> Signer:
 def new_leaf(
     identity: str, dns_names: Sequence[str], key: ec.EllipticCurvePublicKey, by: Signer, period: Period
 ) -> x509.Certificate:
-    """Sign the certificate of a workload: one SPIFFE ID, for clients and servers, and not to sign others with."""
+    """Sign the certificate of a workload: one SPIFFE ID, for clients and servers, and not for signing."""
     names = [x509.UniformResourceIdentifier(identity), *(x509.DNSName(name) for name in dns_names)]
     both_ends = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
     subject = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, _ORGANIZATION)])
@@ -201,7 +201,7 @@ def _start_builder(
 
 
 def _name(kind: str) -> x509.Name:
-    """Return a unique name, so that no verifier takes an old CA certificate for its successor."""
+    """Return a unique name, so that no verifier confuses an old CA certificate with its successor."""
     return x509.Name(
         [
             x509.NameAttribute(NameOID.ORGANIZATION_NAME, _ORGANIZATION),

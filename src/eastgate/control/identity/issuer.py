@@ -1,4 +1,4 @@
-"""An issuer whose certificate and key somebody else makes and renews, such as cert-manager."""
+"""An issuer whose certificate and key another program makes and renews, such as cert-manager."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from eastgate.control.identity.svid import (
 
 @dataclass(frozen=True, slots=True)
 class IssuerFiles:
-    """A CA as cert-manager writes it: the certificate that signs, those between it and a root, and the roots."""
+    """A CA as cert-manager writes it: the signing certificate, those between it and a root, and the roots."""
 
     signer: Signer
     between: tuple[x509.Certificate, ...]
@@ -43,7 +43,7 @@ class IssuerFiles:
 
 
 def read_issuer(chain: bytes, key: bytes, roots: bytes) -> IssuerFiles:
-    """Read a CA from PEM. Without roots, the certificate that signs is one.
+    """Read a CA from PEM. Without roots, the signing certificate is the root.
 
     Raises StoredCaError, also for a CA whose SVIDs no peer would accept.
     """
@@ -53,17 +53,17 @@ def read_issuer(chain: bytes, key: bytes, roots: bytes) -> IssuerFiles:
         trusted = roots_of_pem(roots) if roots.strip() else (certificates[0],)
         first = certificates[0]
         is_of_key, is_ca = private.public_key() == first.public_key(), _is_ca(first)
-    except Exception:  # never with its text: it may quote what it could not read
+    except Exception:  # without the text of the error, which may quote the key
         raise StoredCaError("the CA's certificate, key or roots cannot be read") from None
     if not isinstance(private, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
         raise StoredCaError("the CA's key is neither ECDSA nor RSA")
     if not is_of_key:
         raise StoredCaError("the CA's key is not that of its certificate")
     if not is_ca:
-        raise StoredCaError("the CA's certificate may not sign others: it is not one of a CA")
+        raise StoredCaError("the CA's certificate may not sign others: it is not a CA certificate")
     between = tuple(certificate for certificate in certificates if certificate not in trusted)
     if not _leads_to(trusted, first, between):
-        raise StoredCaError("the CA's certificate does not come from the roots beside it")
+        raise StoredCaError("the CA's certificate does not chain to the roots beside it")
     return IssuerFiles(Signer(first, private), between, trusted)
 
 
@@ -77,7 +77,7 @@ def _is_ca(certificate: x509.Certificate) -> bool:
 def _leads_to(
     roots: Sequence[x509.Certificate], certificate: x509.Certificate, between: Sequence[x509.Certificate]
 ) -> bool:
-    """Return whether a root is reached from a certificate, by those that have issued one another."""
+    """Return whether a certificate chains to a root through these certificates."""
     if certificate in roots or any(_has_issued(root, certificate) for root in roots):
         return True
     others = tuple(each for each in between if each != certificate)
@@ -93,9 +93,9 @@ def _has_issued(issuer: x509.Certificate, certificate: x509.Certificate) -> bool
 
 
 class IssuerCa:
-    """Issues SVIDs for one trust domain, signed by a CA that is replaced from outside. An `SvidSource`.
+    """A source of SVIDs for one trust domain, signed by a CA that another program replaces. An `SvidSource`.
 
-    When it is replaced, the roots from before are trusted until what they vouch for has expired.
+    After a replacement, the old roots are trusted until the SVIDs that they signed have expired.
     """
 
     def __init__(
@@ -121,15 +121,15 @@ class IssuerCa:
 
     @property
     def end(self) -> datetime:
-        """Return when the CA that signs expires."""
+        """Return the expiry of the signing CA."""
         return self._files.signer.end
 
     def watch(self, changed: Callable[[IdentityChange], None]) -> Callable[[], None]:
-        """Call `changed` with each change, until the function that this returns is called."""
+        """Call `changed` with each change, until the returned function is called."""
         return self._watchers.add(changed)
 
     def adopt(self, files: IssuerFiles) -> None:
-        """Sign with another CA from now on, and have every SVID renewed."""
+        """Sign with another CA from now on, and renew every SVID."""
         if files == self._files:
             return
         now = self._clock()

@@ -1,4 +1,4 @@
-"""Rotates the SVIDs of some identities: renews them half-way, retries with backoff, never uses an expired one."""
+"""Renews the SVIDs of held identities: half-way through their lifetime, with retries. Never uses an expired SVID."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from eastgate.basics.tasks import BackgroundTask
 from eastgate.control.identity.certificates import BadIdentityError, SvidExpiredError
 from eastgate.control.identity.svid import IdentityChange, Svid, SvidSource, SvidsRenewed, utc_now
 
-LONGEST_SLEEP = 60.0
-"""Seconds. A timer stands still while a machine sleeps and the certificates do not, so look at the clock often."""
+MAX_SLEEP_SECONDS = 60.0
+"""The longest wait between two looks at the clock. Timers stop while a machine is suspended, but certificates still
+expire.
+"""
 
-_FIRST_RETRY = 1.0
-_LAST_RETRY = 30.0
+_FIRST_RETRY_SECONDS = 1.0
+_MAX_RETRY_SECONDS = 30.0
 
 _log = logging.getLogger(__name__)
 
@@ -58,9 +60,9 @@ class _HeldIdentity:
 
 
 class Rotation:
-    """Holds identities and renews their SVIDs in the background. Use it with `async with`.
+    """The held identities, whose SVIDs are renewed in the background. Use it with `async with`.
 
-    `on_renewed` gets each new SVID after the first, `on_failure` each error, with its identity.
+    `on_renewed` gets each new SVID after the first. `on_failure` gets each identity with its error.
     """
 
     def __init__(
@@ -87,9 +89,9 @@ class Rotation:
         await self.close()
 
     async def hold(self, identity: str, dns_names: Sequence[str] = ()) -> Svid:
-        """Return the SVID of this identity, and renew it from now on. Raises what the source raises.
+        """Return the SVID of this identity, and renew it from now on. Raises the errors of the source.
 
-        Held once more with other names it is issued anew, with those.
+        With other DNS names than before, the SVID is issued again with these.
         """
         names = tuple(dns_names)
         while True:
@@ -97,7 +99,7 @@ class Rotation:
             if held.task is not None and held.svid is not None and held.serves(names, self._clock.now()):
                 return held.svid  # also while it is being renewed
             async with held.lock:
-                if self._held.get(identity) is not held:  # released while we waited
+                if self._held.get(identity) is not held:  # released during the wait
                     continue
                 svid = held.svid
                 if svid is None or not held.serves(names, self._clock.now()):
@@ -107,7 +109,7 @@ class Rotation:
                 return svid
 
     def current(self, identity: str) -> Svid:
-        """Return the SVID of a held identity without waiting. Raises where there is none that is valid."""
+        """Return the SVID of a held identity without waiting. Raises IdentityError if it has none or an expired one."""
         held = self._held.get(identity)
         if held is None or held.svid is None:
             raise BadIdentityError(f"the identity {identity!r} is not held; call hold first")
@@ -126,7 +128,7 @@ class Rotation:
             await self.release(identity)
 
     async def _fetch(self, held: _HeldIdentity, names: tuple[str, ...]) -> Svid:
-        """Fetch an SVID while its lock is held; report it if it replaces another."""
+        """Fetch an SVID and report it if it replaces another. The caller holds the lock."""
         fresh = _check_valid(await self._source.svid(held.identity, names), self._clock.now())
         before, held.svid, held.dns_names = held.svid, fresh, names
         if before is not None and before != fresh:
@@ -154,17 +156,17 @@ class Rotation:
                     await self._fetch(held, held.dns_names)
                 except Exception as error:
                     self._report_failure(held.identity, error)
-            # An agent may have nothing newer yet. That is no failure while the SVID is valid, only a reason to wait.
+            # An agent may have no newer SVID yet. While the old one is valid, this is only a reason to wait.
             tries = 0 if held.svid != before else tries + 1
 
     async def _wait_until_due(self, held: _HeldIdentity, tries: int) -> None:
-        """Wait until it is time to renew, or until the source has something new."""
+        """Wait until the time to renew, or until the source has something new."""
         svid = held.svid
         if svid is None:
             raise AssertionError("renewed before it was held")
         due = svid.renew_at if tries == 0 else self._clock.now() + _backoff(svid, tries)
         while (left := (due - self._clock.now()).total_seconds()) > 0 and not held.nudge.is_set():
-            await self._sleep_or_nudge(held, min(left, LONGEST_SLEEP))
+            await self._sleep_or_nudge(held, min(left, MAX_SLEEP_SECONDS))
         held.nudge.clear()
 
     async def _sleep_or_nudge(self, held: _HeldIdentity, seconds: float) -> None:
@@ -209,5 +211,5 @@ def _check_valid(svid: Svid, now: datetime) -> Svid:
 def _backoff(svid: Svid, tries: int) -> timedelta:
     """Return an exponential backoff, capped by a fraction of the SVID's lifetime."""
     lifetime = (svid.not_after - svid.obtained).total_seconds()
-    first, last = min(_FIRST_RETRY, lifetime / 20), min(_LAST_RETRY, lifetime / 4)
+    first, last = min(_FIRST_RETRY_SECONDS, lifetime / 20), min(_MAX_RETRY_SECONDS, lifetime / 4)
     return timedelta(seconds=min(last, first * 2 ** min(tries - 1, 10)))

@@ -1,6 +1,6 @@
-"""Stores the embedded CA across restarts: its state in one private file, which is replaced as a whole.
+"""Stores the embedded CA across restarts: its state is in one private file, which is replaced as a whole.
 
-One file, since a root without its key, or an intermediate of another root, would be worse than none.
+One file is safer than several: a root without its key, or an intermediate of another root, would be worse than none.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from eastgate.control.identity.ca import CaState, EmbeddedCa, Retired
 from eastgate.control.identity.certificates import Signer, StoredCaError, UnsafeFileError, key_pem
 from eastgate.control.identity.svid import utc_now
 
-# Writes keys to disk, where that is asked for, so that no other user can ever read them.
+# Writes keys to disk, if requested, so that no other user can ever read them.
 #
 # A file gets its mode when it is created, under a new name, and then replaces the old one.
 
 
-_OTHERS = 0o077
+_OTHERS_MODE = 0o077
 
 
 def write_private(directory: Path, name: str, content: bytes) -> Path:
@@ -49,11 +49,11 @@ def write_private(directory: Path, name: str, content: bytes) -> Path:
 
 
 def read_private(directory: Path, name: str) -> bytes | None:
-    """Read a private file; None where there is none. Raises UnsafeFileError where other users have access to it."""
+    """Read a private file, or return None if it does not exist. Raises UnsafeFileError if other users can access it."""
     path = directory / name
     try:
         with _folder(directory) as folder:
-            # A FIFO would keep us waiting for a writer.
+            # Opening a FIFO would block until a writer opens it.
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
     except FileNotFoundError:
         return None
@@ -69,7 +69,7 @@ def read_private(directory: Path, name: str) -> bytes | None:
 
 @contextmanager
 def _folder(directory: Path) -> Iterator[int]:
-    """Open a folder, so that nobody can replace it meanwhile."""
+    """Open a folder and yield its descriptor, so that the folder cannot be replaced during its use."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -94,10 +94,10 @@ def _create(folder: int, name: str, content: bytes) -> None:
 def _check_private(path: Path, status: os.stat_result, wanted: str) -> None:
     if status.st_uid != os.geteuid():
         raise UnsafeFileError(f"{str(path)!r} belongs to another user; keys must be in files of the user who runs this")
-    if status.st_mode & _OTHERS:
+    if status.st_mode & _OTHERS_MODE:
         raise UnsafeFileError(
-            f"others can get at {str(path)!r} (mode {stat.S_IMODE(status.st_mode):o}): run `chmod {wanted} {path}`, "
-            f"and make new keys if anybody may have read it"
+            f"other users can access {str(path)!r} (mode {stat.S_IMODE(status.st_mode):o}): run `chmod {wanted} {path}`"
+            f", and make new keys if another user may have read it"
         )
 
 
@@ -124,7 +124,7 @@ class _StoredState(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 
 
 def stored_ca(directory: Path, trust_domain: str, *, clock: Callable[[], datetime] = utc_now) -> EmbeddedCa:
-    """Return the CA that is stored in this folder, or a new one that will be."""
+    """Return the CA that is stored in this folder, or a new one that will be stored there."""
     return EmbeddedCa(
         trust_domain,
         state=load_state(directory),
@@ -134,12 +134,12 @@ def stored_ca(directory: Path, trust_domain: str, *, clock: Callable[[], datetim
 
 
 def save_state(directory: Path, state: CaState) -> None:
-    """Write the state, keys included, where no other user can read it."""
+    """Write the state, including keys, to a file that no other user can read."""
     write_private(directory, STATE_FILE, encode_state(state))
 
 
 def encode_state(state: CaState) -> bytes:
-    """Return the state as JSON, keys included."""
+    """Return the state as JSON, including keys."""
     stored = _StoredState(
         trust_domain=state.trust_domain,
         root=_store_signer(state.root),
@@ -156,17 +156,17 @@ def decode_state(content: bytes) -> CaState:
 
 
 def load_state(directory: Path) -> CaState | None:
-    """Read the state in this folder; None where there is none yet."""
+    """Read the state in this folder, or return None if there is none yet."""
     content = read_private(directory, STATE_FILE)
     if content is None:
         return None
     path = directory / STATE_FILE
     try:
         return decode_state(content)
-    except (ValueError, TypeError):  # never with their text: it may quote what it could not read
+    except (ValueError, TypeError):  # without the text of the error, which may quote the key
         raise StoredCaError(
-            f"the stored authority {str(path)!r} is damaged; restore it from a backup, or move it away to start with "
-            f"a new root, which every peer must then be told of"
+            f"the stored CA {str(path)!r} is damaged; restore it from a backup, or move it away to start with "
+            f"a new root, which every peer must then trust"
         ) from None
 
 
@@ -183,7 +183,7 @@ def _restore_state(stored: _StoredState) -> CaState:
     try:
         state.intermediate.certificate.verify_directly_issued_by(state.root.certificate)
     except Exception as error:  # InvalidSignature is not a ValueError
-        raise ValueError("the intermediate is of another root") from error
+        raise ValueError("the intermediate belongs to another root") from error
     return state
 
 

@@ -1,7 +1,7 @@
 """An X.509-SVID, and the interface of its sources.
 
-A source issues SVIDs and trust bundles and reports when either has changed. Its users need not know whether it is the
-embedded CA or a SPIRE agent.
+A source issues SVIDs and trust bundles, and reports their changes. Its users do not depend on its kind: the embedded CA
+or a SPIRE agent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from eastgate.control.identity.certificates import BadBundleError, UnknownTrustD
 from eastgate.ir.spiffe import trust_domain_problem
 from eastgate.reading.strict_json import JsonProblem, read_object
 
-# Trust bundles: the root certificates to trust, for each trust domain apart.
+# Trust bundles: the root certificates to trust, separately for each trust domain.
 
 
 Roots = tuple[x509.Certificate, ...]
@@ -33,9 +33,9 @@ Roots = tuple[x509.Certificate, ...]
 
 @dataclass(frozen=True, slots=True)
 class TrustBundles:
-    """The root certificates of the own trust domain, and of those that it federates with. Make it with `of`.
+    """The root certificates of the own trust domain and of federated ones. Create it with `of`.
 
-    While a root is replaced a bundle holds the old one and the new one.
+    During the replacement of a root, a bundle holds the old root and the new one.
     """
 
     own: str
@@ -71,10 +71,10 @@ class TrustBundles:
         return replace(self, roots={**self.roots, self.own: _checked(self.own, roots)})
 
     def federated(self, trust_domain: str, roots: Iterable[x509.Certificate]) -> TrustBundles:
-        """Return a copy with these roots for another trust domain, replacing those that it had."""
+        """Return a copy with these roots for another trust domain, in place of its old ones."""
         if trust_domain == self.own:
             raise BadBundleError(
-                f"{trust_domain!r} is the own trust domain; a bundle from elsewhere may not replace it"
+                f"{trust_domain!r} is the own trust domain; a bundle from another source may not replace it"
             )
         return replace(self, roots={**self.roots, trust_domain: _checked(trust_domain, roots)})
 
@@ -105,7 +105,7 @@ def roots_of_pem(pem: bytes | str) -> Roots:
 def roots_of_jwks(jwks: bytes) -> Roots:
     """Read the X.509 authorities in a SPIFFE bundle (SPIFFE Trust Domain and Bundle, section 4).
 
-    Keys for other uses are left out, as the standard asks.
+    Keys for other uses are ignored, as the standard requires.
     """
     try:
         listed = read_object(jwks).get("keys")
@@ -144,7 +144,7 @@ def _checked(trust_domain: str, roots: Iterable[x509.Certificate]) -> Roots:
         if not _may_sign(root):
             subject = root.subject.rfc4514_string()
             raise BadBundleError(
-                f"the bundle of {trust_domain!r} holds a certificate that is no authority ({subject}); "
+                f"the bundle of {trust_domain!r} holds a certificate that is not a CA ({subject}); "
                 f"give its root certificate instead"
             )
     return distinct
@@ -157,8 +157,9 @@ def _may_sign(certificate: x509.Certificate) -> bool:
         return False
 
 
-_JITTER = 0.1
-"""The share of a lifetime over which renewals are spread, so that SVIDs issued together are not renewed together."""
+_JITTER_SHARE = 0.1
+"""The share of a lifetime over which renewals are spread, so that SVIDs issued together are renewed at different times.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -169,9 +170,9 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Svid:
-    """The proof of an identity: the leaf and its intermediates as PEM, and the private key of the leaf.
+    """An X.509-SVID: the leaf and its intermediates as PEM, and the private key of the leaf.
 
-    `obtained` is when we got it: a certificate is backdated, so that its own start says little.
+    `obtained` is the time of receipt. `not_before` may be earlier, since certificates are backdated.
     """
 
     identity: str
@@ -183,10 +184,10 @@ class Svid:
 
     @property
     def renew_at(self) -> datetime:
-        """Return when to renew it: about half-way, which leaves as much time again for retries."""
+        """Return the time of its renewal: about half-way, which leaves the other half for retries."""
         lifetime = self.not_after - self.obtained
         spread = crc32(self.chain.encode()) / 2**32 - 0.5
-        return self.obtained + lifetime * (0.5 + _JITTER * spread)
+        return self.obtained + lifetime * (0.5 + _JITTER_SHARE * spread)
 
     def expired(self, now: datetime) -> bool:
         return now >= self.not_after
@@ -194,19 +195,19 @@ class Svid:
 
 @dataclass(frozen=True, slots=True)
 class BundlesChanged:
-    """Other root certificates are to be trusted from now on."""
+    """The root certificates to trust have changed."""
 
     bundles: TrustBundles
 
 
 @dataclass(frozen=True, slots=True)
 class SvidsRenewed:
-    """There are new SVIDs for these identities; None stands for all."""
+    """These identities have new SVIDs; None means all identities."""
 
     identities: frozenset[str] | None
 
     def concerns(self, identity: str) -> bool:
-        """Return whether the SVID of this identity is to be fetched anew."""
+        """Return whether to fetch the SVID of this identity again."""
         return self.identities is None or identity in self.identities
 
 
@@ -231,7 +232,7 @@ class SvidSource(Protocol):
 
 
 class Watchers:
-    """The callbacks of a source. One that fails does not keep the others from being called."""
+    """The callbacks of a source. A callback that fails does not stop the others."""
 
     def __init__(self) -> None:
         self._watching: dict[object, Callable[[IdentityChange], None]] = {}

@@ -1,8 +1,8 @@
 """Gets SVIDs from a SPIRE agent, or another server of the SPIFFE Workload API on a Unix socket.
 
-The agent decides which identities this process gets, and pushes new SVIDs and bundles when it likes. The library
-`spiffe` reads that stream in a thread of its own. Its own reconnecting is not used: it does not report failures, so
-that an agent that is down could not be told from one that refuses us.
+The agent chooses the identities of this process, and pushes new SVIDs and bundles at any time. The library `spiffe`
+reads that stream in its own thread. The reconnecting of the library is not used: it does not report failures, so
+Eastgate could not distinguish an agent that is down from one that refuses this process.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.tasks import BackgroundTask, RetryDelay
 from eastgate.control.identity.certificates import (
     IdentityError,
-    MissingNameError,
-    NotGivenError,
+    IdentityNotGrantedError,
+    MissingDnsNameError,
     NoWorkloadApiError,
     SvidExpiredError,
 )
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from spiffe import X509Bundle, X509Svid
     from spiffe.workloadapi.x509_context import X509Context
 
-_FIRST_RETRY = 0.1
-_LAST_RETRY = 10.0
+_FIRST_RETRY_SECONDS = 0.1
+_MAX_RETRY_SECONDS = 10.0
 _LOST = "the Workload API is lost"
 
 _log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class _Received:
 class WorkloadApi:
     """The identities that an agent gives to this process. An `SvidSource`. Use it with `async with`.
 
-    `timeout` is how many seconds an answer may take before the agent counts as unreachable.
+    After `timeout` seconds without an answer, the agent counts as unreachable.
     """
 
     def __init__(self, socket: str, trust_domain: str, *, timeout: float = 10.0) -> None:
@@ -71,7 +71,7 @@ class WorkloadApi:
         self._answered = asyncio.Event()
         self._problem: IdentityError | None = None
         self._watchers = Watchers()
-        delay = RetryDelay(_FIRST_RETRY, _LAST_RETRY)
+        delay = RetryDelay(_FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS)
         self._task = BackgroundTask("the Workload API", self._follow, self._on_lost, delay)
 
     async def __aenter__(self) -> WorkloadApi:
@@ -85,7 +85,7 @@ class WorkloadApi:
 
     @property
     def bundles(self) -> TrustBundles:
-        """Return the roots of the last update. Raises NoWorkloadApiError where there was none yet."""
+        """Return the roots of the last update. Raises NoWorkloadApiError before the first update."""
         if self._received is None:
             raise self._unreachable()
         return self._received.bundles
@@ -95,12 +95,12 @@ class WorkloadApi:
         return self._watchers.add(changed)
 
     async def svid(self, identity: str, dns_names: Sequence[str] = ()) -> Svid:
-        """Return the last SVID of this identity. It stays in use while the agent cannot be reached."""
+        """Return the last SVID of this identity. It stays in use while the agent is unreachable."""
         received = await self._first_answer()
         svid = received.svids.get(identity)
         if svid is None:
             others = ", ".join(sorted(received.svids)) or "no identity at all"
-            raise NotGivenError(
+            raise IdentityNotGrantedError(
                 f"the agent at {self._socket} does not give {identity!r} to this process, but {others}; "
                 f"register an entry for it whose selectors match this process"
             )
@@ -111,7 +111,7 @@ class WorkloadApi:
             )
         missing = [name for name in dns_names if name not in _dns_names(svid)]
         if missing:
-            raise MissingNameError(
+            raise MissingDnsNameError(
                 f"the agent gives {identity!r} without the DNS name {', '.join(missing)}; add it to the entry (-dns)"
             )
         return svid
@@ -126,7 +126,7 @@ class WorkloadApi:
 
     def _unreachable(self) -> IdentityError:
         waited = "it has not answered" if self._problem is None else str(self._problem)
-        kind = NotGivenError if isinstance(self._problem, NotGivenError) else NoWorkloadApiError
+        kind = IdentityNotGrantedError if isinstance(self._problem, IdentityNotGrantedError) else NoWorkloadApiError
         return kind(
             f"no identities from the agent at {self._socket}: {waited}; see that it runs, and that this process may "
             f"use its socket and has an entry"
@@ -141,7 +141,7 @@ class WorkloadApi:
         pushed: asyncio.Queue[X509Context | Exception] = asyncio.Queue()
 
         def hand_over(item: X509Context | Exception) -> None:
-            with suppress(RuntimeError):  # the loop is closed: nobody is waiting any more
+            with suppress(RuntimeError):  # the loop is closed, and nothing waits for the item
                 loop.call_soon_threadsafe(pushed.put_nowait, item)
 
         stream = client.stream_x509_contexts(hand_over, hand_over, retry_connect=False)
@@ -172,9 +172,9 @@ class WorkloadApi:
             self._watchers.notify(SvidsRenewed(changed))
 
     def _on_lost(self, _name: str, error: Exception) -> None:
-        """Note the loss of the agent: SVIDs survive its absence, but not its refusal."""
+        """Record the loss of the agent. SVIDs stay in use while it is unreachable, but not after a refusal."""
         refused = "PERMISSION_DENIED" in str(error)
-        kind = NotGivenError if refused else NoWorkloadApiError
+        kind = IdentityNotGrantedError if refused else NoWorkloadApiError
         self._problem = kind("it gives no identity to this process" if refused else str(error))
         _log.warning("lost the Workload API at %s: %s", self._socket, self._problem, extra={"trouble": _LOST})
         if refused and self._received is not None and self._received.svids:
@@ -184,7 +184,7 @@ class WorkloadApi:
 
 
 def _svids(context: X509Context) -> dict[str, Svid]:
-    """Return the SVIDs by identity. Of two for the same, the one that lives longer."""
+    """Return the SVIDs by identity. Of two SVIDs of one identity, the one with the later expiry counts."""
     svids: dict[str, Svid] = {}
     for x509_svid in context.x509_svids:
         svid = _svid(x509_svid)
@@ -209,7 +209,9 @@ def _bundles(own: str, context: X509Context) -> TrustBundles:
     roots_by_domain = {bundle.trust_domain.name: _roots(bundle) for bundle in context.x509_bundle_set.bundles}
     if own not in roots_by_domain:
         served = ", ".join(sorted(roots_by_domain))
-        raise NotGivenError(f"it serves the trust domain {served} and not {own!r}: set trustDomain to that of SPIRE")
+        raise IdentityNotGrantedError(
+            f"it serves the trust domain {served} and not {own!r}: set trustDomain to that of SPIRE"
+        )
     bundles = TrustBundles.of(own, roots_by_domain.pop(own))
     for trust_domain, roots in roots_by_domain.items():
         bundles = bundles.federated(trust_domain, roots)
@@ -217,7 +219,7 @@ def _bundles(own: str, context: X509Context) -> TrustBundles:
 
 
 def _roots(bundle: X509Bundle) -> list[x509.Certificate]:
-    """Return the roots in a stable order, so that the same roots are the same bundle each time."""
+    """Return the roots in a stable order, so that equal roots make equal bundles."""
     return sorted(bundle.x509_authorities, key=lambda root: root.fingerprint(hashes.SHA256()))
 
 

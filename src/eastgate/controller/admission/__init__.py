@@ -1,4 +1,4 @@
-"""Admission and conversion: what an API server asks about changes of policies, and their versions.
+"""Admission and conversion: the webhooks for changes of policies, and for their versions.
 
-Pure functions from a review to its answer, and the HTTPS server that API servers call.
+The package has pure functions from a review to its answer, and the HTTPS server that API servers call.
 """

@@ -1,4 +1,4 @@
-"""A change that somebody asks an API server for, and what is said of it."""
+"""Admission request and response."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from eastgate.controller.admission.reviews import MalformedReviewError, request_
 from eastgate.dialects import registered
 
 _API_VERSION, _KIND = "admission.k8s.io/v1", "AdmissionReview"
-_BESIDE_CONTENT = frozenset({"metadata", "status"})
+_NO_CONTENT = frozenset({"metadata", "status"})
 _UNPROCESSABLE, _FORBIDDEN = 422, 403
-_WHOLE = "spec"  # the field of what is said of all others
+_DEFAULT_FIELD = "spec"  # the field of refusals without a field
 
 
 class ChangeOperation(StrEnum):
-    """What is done to an object."""
+    """The operation on an object."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -33,9 +33,9 @@ class ChangeOperation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RequestedChange:
-    """A change of one object: as it is (`old`), and as it would be (`new`). With `dry_run` nothing is stored.
+    """A change of one object, from `old` to `new`. With `dry_run`, the API server stores nothing.
 
-    `peer` is the address that the review came from.
+    `peer` is the address that sent the review.
     """
 
     operation: ChangeOperation
@@ -61,7 +61,7 @@ class RequestedChange:
 
     @property
     def fields(self) -> Mapping[str, str | None]:
-        """Return what the log says of it in fields."""
+        """Return the fields of its log records."""
         return {
             "user": self.user,
             "operation": self.operation.value,
@@ -72,23 +72,23 @@ class RequestedChange:
 
     @property
     def keeps_meaning(self) -> bool:
-        """Return whether the object says the same before and after: only its metadata and its status change."""
+        """Return whether the meaning of the object stays the same: only its metadata and its status change."""
         return self.old is not None and self.new is not None and _content(self.old) == _content(self.new)
 
     @property
     def changes_labels_alone(self) -> bool:
-        """Return whether the object says the same in every version of its kind: annotations may hold another one."""
+        """Return whether the meaning stays the same in every version: annotations may hold another version."""
         old, new = (_mapping(_mapping(side).get("metadata")).get("annotations") for side in (self.old, self.new))
         return self.keeps_meaning and old == new
 
     @property
     def is_being_deleted(self) -> bool:
-        """Return whether the object only waits for its finalizers."""
+        """Return whether the object is deleted and only waits for its finalizers."""
         return self.new is not None and bool(_mapping(self.new.get("metadata")).get("deletionTimestamp"))
 
     @property
     def removes(self) -> bool:
-        """Return whether the object is gone after the change: it is deleted, or the last finalizer lets it go."""
+        """Return whether the change removes the object: it deletes the object, or removes its last finalizer."""
         if self.operation is ChangeOperation.DELETE:
             return True
         metadata = _mapping(self.new.get("metadata")) if self.new is not None else {}
@@ -99,10 +99,10 @@ class RequestedChange:
 def _content(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
     metadata = _mapping(manifest.get("metadata"))
     annotations = _mapping(metadata.get("annotations"))
-    content = {key: value for key, value in manifest.items() if key not in _BESIDE_CONTENT}
+    content = {key: value for key, value in manifest.items() if key not in _NO_CONTENT}
     labels = _mapping(metadata.get("labels"))
     is_selected = (_group_of(manifest), manifest.get("kind")) in registered().selected_kinds
-    is_marked = SOURCE_UID in labels  # who writes copies of policies removes those that should not be there
+    is_marked = SOURCE_UID in labels  # the writer of such copies removes those that should not exist
     selected = labels if is_marked or is_selected else None
     owners = metadata.get("ownerReferences") if is_marked else None
     deciding = (MODE, UNWRITABLE, *registered().deciding_annotations)
@@ -126,7 +126,7 @@ class AdmissionRefusal:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionJudgement:
-    """What is said of a change: it is refused for any of the refusals, and allowed with the warnings otherwise."""
+    """The admission response: any refusal refuses the change; without one, it is allowed with the warnings."""
 
     refusals: tuple[AdmissionRefusal, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -136,22 +136,22 @@ class AdmissionJudgement:
 
 
 JudgeChange = Callable[[RequestedChange], Awaitable[AdmissionJudgement]]
-"""Says what a change does beside everything else in the cluster."""
+"""A function that judges a change together with everything else in the cluster."""
 
 JudgeLate = Callable[[RequestedChange], AdmissionJudgement]
-"""Says at once what becomes of a change that there was no time for."""
+"""A function that judges a change at once, after its time has run out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """What becomes of a new object: the operations of a JSON patch, and what is said of it."""
+    """The mutation of a new object: the operations of a JSON patch, and the admission response."""
 
     patch: tuple[Mapping[str, Any], ...] = ()
     judgement: AdmissionJudgement = AdmissionJudgement()
 
 
 MutateObject = Callable[[RequestedChange], Mutation]
-"""Says how a new object is changed before it is stored. It runs in a thread: an object may be large."""
+"""A function that changes a new object before it is stored. It runs in a thread, since an object may be large."""
 
 
 def change_of(review: Any, peer: str | None = None) -> tuple[str, RequestedChange]:
@@ -159,11 +159,11 @@ def change_of(review: Any, peer: str | None = None) -> tuple[str, RequestedChang
     request = request_of(review, _API_VERSION, _KIND, {"kind": Mapping, "operation": str})
     kind = request["kind"]
     if not isinstance(kind.get("kind"), str) or not isinstance(kind.get("version"), str):
-        raise MalformedReviewError("the request does not say of which kind its object is")
+        raise MalformedReviewError("the request does not name the kind of its object")
     try:
         operation = ChangeOperation(request["operation"])
     except ValueError:
-        raise MalformedReviewError("there is no such operation") from None
+        raise MalformedReviewError("the operation is unknown") from None
     change = RequestedChange(
         operation,
         _text(kind.get("group")),
@@ -182,7 +182,7 @@ def change_of(review: Any, peer: str | None = None) -> tuple[str, RequestedChang
 
 
 def answer_to(uid: str, change: RequestedChange, judgement: AdmissionJudgement) -> dict[str, Any]:
-    """Return the AdmissionReview that answers with a judgement."""
+    """Return the AdmissionReview with the answer to a change."""
     response: dict[str, Any] = {"uid": uid, "allowed": not judgement.refusals}
     if judgement.warnings:
         response["warnings"] = list(judgement.warnings)
@@ -194,7 +194,7 @@ def answer_to(uid: str, change: RequestedChange, judgement: AdmissionJudgement) 
 def answer_with_patch(
     uid: str, change: RequestedChange, judgement: AdmissionJudgement, patch: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the AdmissionReview that answers with a judgement, and a patch where it allows."""
+    """Return the AdmissionReview with the answer to a change, and a patch if the change is allowed."""
     answer = answer_to(uid, change, judgement)
     if patch and not judgement.refusals:
         operations = b64encode(json.dumps(list(patch)).encode()).decode()
@@ -205,11 +205,11 @@ def answer_with_patch(
 def _status(change: RequestedChange, refusals: tuple[AdmissionRefusal, ...]) -> dict[str, Any]:
     """Return the status of a refusal: an object with wrong fields is invalid, any other change is forbidden.
 
-    Of an invalid object kubectl shows the causes alone, each as `field: message`, so that each needs a field.
+    For an invalid object kubectl prints only the causes, each as `field: message`, so each needs a field.
     """
     is_invalid = any(refusal.field for refusal in refusals)
     causes = [
-        {"reason": "FieldValueInvalid", "message": refusal.message, "field": refusal.field or _WHOLE}
+        {"reason": "FieldValueInvalid", "message": refusal.message, "field": refusal.field or _DEFAULT_FIELD}
         for refusal in refusals
         if is_invalid
     ]
@@ -239,11 +239,11 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-# Changes as they are stored: in the one version that counts, whatever version somebody writes.
+# Changes as they are stored: in the storage version, independent of the version of the request.
 
 
 def stored_form(change: RequestedChange) -> RequestedChange:
-    """Return the change of the stored object: an annotation may hold another spec than the object shows."""
+    """Return the change of the stored object. An annotation may hold another spec than the object itself."""
     if (change.group, change.kind) != KIND or change.version == STORED or change.version not in VERSIONS:
         return change
     return replace(change, version=STORED, old=_stored(change.old, change), new=_stored(change.new, change))

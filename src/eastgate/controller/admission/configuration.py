@@ -1,4 +1,4 @@
-"""The webhook configurations, as data: which changes an API server asks about, and what it does without an answer."""
+"""The webhook configurations: the changes that an API server sends, and the failure policy without an answer."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _LABELS = {"app.kubernetes.io/managed-by": "eastgate"}
 _NAMESPACE = "kubernetes.io/metadata.name"
 _EXCLUDED = ("eastgate-system", "kube-system")
 _INJECTION, _INJECT_POD = "eastgate.dev/injection", "eastgate.dev/inject"
-_SECONDS = 10
-_BRIEF_SECONDS = 5  # for what many wait for, and that is allowed without an answer
+_TIMEOUT_SECONDS = 10
+_SHORT_TIMEOUT_SECONDS = 5  # for frequent changes that are allowed without an answer
 
 
 def _rule(group: str, resources: Sequence[str], *operations: str) -> list[dict[str, Any]]:
@@ -35,7 +35,7 @@ _KUBERNETES = (
     _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], "UPDATE")
     + _rule("", ["replicationcontrollers"], "UPDATE"),
 )
-"""Services, Namespaces, Pods, and what makes Pods."""
+"""Rules for Services, Namespaces, Pods, and the workloads that create Pods."""
 
 _Kind = tuple[str, str, str]
 
@@ -46,16 +46,16 @@ def webhook_configurations(webhook: Webhook) -> list[dict[str, Any]]:
 
 
 def converted_definitions() -> list[str]:
-    """Return the names of the definitions of kinds in several versions, which name the webhook that converts."""
+    """Return the names of the CustomResourceDefinitions with several versions, which use the conversion webhook."""
     return sorted(f"{each.resource.plural}.{each.group}" for each in served() if len(each.versions) > 1)
 
 
 def validating_configuration(webhook: Webhook) -> dict[str, Any]:
-    """Return the configuration for changes of policies, and of what leads to them.
+    """Return the configuration for changes of policies, Gateways, routes and Kubernetes objects.
 
-    Without an answer nothing changes about the policies that only Eastgate reads. Those of others, Gateways, routes and
-    objects of Kubernetes are theirs: what could not be looked at is allowed. Controllers write the last of these in
-    numbers, so that the API server sends only changes that a verdict may depend on.
+    Without an answer, a change of a policy that only Eastgate reads is refused. A change of any other object is
+    allowed, since other programs need it. Controllers write Kubernetes objects often, so the API server sends only
+    changes on which a verdict may depend.
     """
     mine, others = _kinds()
     routes = _rules((GATEWAY_GROUP, "*", kind) for kind in ("Gateway", "ReferenceGrant", *ROUTE_KINDS))
@@ -68,7 +68,10 @@ def validating_configuration(webhook: Webhook) -> dict[str, Any]:
             _webhook("routes.eastgate.dev", webhook, VALIDATE, routes, "Ignore"),
             *(
                 _webhook(f"{name}.eastgate.dev", webhook, VALIDATE, rules, "Ignore")
-                | {"matchConditions": [{"name": "matters", "expression": matters}], "timeoutSeconds": _BRIEF_SECONDS}
+                | {
+                    "matchConditions": [{"name": "matters", "expression": matters}],
+                    "timeoutSeconds": _SHORT_TIMEOUT_SECONDS,
+                }
                 for name, rules, matters in _of_kubernetes()
             ),
         ],
@@ -76,21 +79,21 @@ def validating_configuration(webhook: Webhook) -> dict[str, Any]:
 
 
 def _of_kubernetes() -> Iterator[tuple[str, list[dict[str, Any]], str]]:
-    """Yield webhooks for objects of Kubernetes: a name, rules, and which changes matter.
+    """Yield webhooks for Kubernetes objects: a name, rules, and a condition for changes that matter.
 
-    Labels can be written by way of some subresources as well. New pods are not asked about, and neither is what makes
-    new ones: Invariants are about pods that do not exist yet.
+    Some subresources can change labels too. New pods and new workloads are not sent: Invariants also cover pods that do
+    not exist yet.
     """
     services, namespaces, pods, bindings, makers = _KUBERNETES
     labels, template = _differs("metadata.?labels"), "spec.?template"
     released = "has(object.metadata.deletionTimestamp) && size(object.metadata.?finalizers.orValue([])) == 0"
     serving = f"request.operation != 'UPDATE' || object.spec != oldObject.spec || {labels} || ({released})"
     yield "services", services, serving
-    many = "size(object.metadata.?labels.orValue({})) > 1"  # than the one that every namespace has
+    many = "size(object.metadata.?labels.orValue({})) > 1"  # more than the label that every namespace has
     named = f"{labels} || {_differs('metadata.?annotations')}"
     yield "namespaces", namespaces, f"request.operation == 'CREATE' ? {many} : {named}"
     yield "pods", pods, " || ".join((labels, *_noted("metadata")))
-    # A binding hands labels and annotations on to its pod. Those of the topology of its node come from Kubernetes.
+    # A binding copies labels and annotations to its pod. Kubernetes itself sets the topology labels of the node.
     labelling = "object.metadata.?labels.orValue({}).exists(key, !key.startsWith('topology.kubernetes.io/'))"
     noting = (f"object.metadata.?annotations[?'{name}'].hasValue()" for name in dialects.registered().pod_annotations)
     yield "bindings", bindings, " || ".join((labelling, *noting))
@@ -108,17 +111,20 @@ def _differs(field: str, otherwise: str = "{}") -> str:
 
 
 def _noted(metadata: str) -> Iterator[str]:
-    """Yield that an annotation of pods differs; others, such as those of the network, change with every new pod."""
+    """Yield conditions that an annotation of pods differs. Other annotations, such as those of the network, change
+    with every new pod.
+    """
     for name in dialects.registered().pod_annotations:
         yield _differs(f"{metadata}.?annotations[?'{name}']", "''")
 
 
 def mutating_configuration(webhook: Webhook) -> dict[str, Any]:
-    """Return the configuration for new pods: of namespaces with injection, and those with the label that asks for it.
+    """Return the configuration for new pods: in namespaces with injection, and with the label that requests it.
 
-    A pod without the proxy that it should have would be reachable past all policies, so that there is none instead.
-    Policies are looked at here as well, and not changed: the API server asks these webhooks before it checks its own
-    schema, whose messages nobody understands.
+    Without an answer, such a pod is refused: without its proxy it would be reachable past all policies.
+
+    Policies are validated here too, without a change: the API server calls these webhooks before it validates its own
+    schema, whose messages are hard to understand.
     """
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     enabled, disabled = (_where(_INJECTION, operator, "enabled") for operator in ("In", "NotIn"))
@@ -135,7 +141,7 @@ def mutating_configuration(webhook: Webhook) -> dict[str, Any]:
 
 
 def _kinds() -> tuple[list[_Kind], list[_Kind]]:
-    """Return the kinds of policies that only Eastgate defines, and the others that it reads, in all versions."""
+    """Return the kinds of policies that only Eastgate defines, and the other kinds that it reads, in all versions."""
     mine = [(each.group, version.name, each.kind) for each in served() for version in each.versions]
     kinds = [(kind.group, kind.version, kind.kind) for kind in dialects.registered().kinds]
     return mine, [kind for kind in kinds if kind not in mine]
@@ -158,7 +164,7 @@ def _webhook(
     on_failure: str,
     *namespaces: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return one webhook, which is not asked about the namespaces that Eastgate itself and Kubernetes need."""
+    """Return one webhook. It excludes the namespaces that Eastgate itself and Kubernetes need."""
     return {
         "name": name,
         "admissionReviewVersions": ["v1"],
@@ -168,7 +174,7 @@ def _webhook(
         "namespaceSelector": {"matchExpressions": [_where(_NAMESPACE, "NotIn", *_EXCLUDED), *namespaces]},
         "failurePolicy": on_failure,
         "sideEffects": "None",
-        "timeoutSeconds": _SECONDS,
+        "timeoutSeconds": _TIMEOUT_SECONDS,
     }
 
 
@@ -195,6 +201,6 @@ def _rules(kinds: Iterable[_Kind], operations: Sequence[str] = ("CREATE", "UPDAT
 
 
 def _plural(kind: str) -> str:
-    """Return the name of the resource of a kind; all that are read here are regular."""
+    """Return the plural name of a kind. All kinds here have regular plurals."""
     lower = kind.lower()
     return f"{lower[:-1]}ies" if lower.endswith("y") and not lower.endswith("ay") else f"{lower}s"

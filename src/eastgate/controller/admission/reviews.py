@@ -1,4 +1,4 @@
-"""The frame of what an API server asks a webhook: a review with a request, which has a uid."""
+"""The common frame of reviews: a review has a request, and the request has a uid."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 class MalformedReviewError(ValueError):
-    """Something that is no review of the wanted kind: it is answered with 400."""
+    """The body is not a review of the expected kind. The answer is status 400."""
 
 
 def request_of(review: Any, api_version: str, kind: str, fields: Mapping[str, type]) -> dict[str, Any]:
-    """Return the request of a review that is of a kind, and has a uid and these fields. Raises MalformedReviewError."""
+    """Return the request of a review of this kind with a uid and these fields. Raises MalformedReviewError."""
     if not isinstance(review, Mapping) or (review.get("apiVersion"), review.get("kind")) != (api_version, kind):
-        raise MalformedReviewError(f"this is no {kind} of {api_version}")
+        raise MalformedReviewError(f"this is not a {kind} of {api_version}")
     request = review.get("request")
     if not isinstance(request, Mapping):
         raise MalformedReviewError(f"the {kind} has no request")

@@ -1,4 +1,4 @@
-"""The HTTPS server of the webhooks: bounded, and drained before it ends."""
+"""The HTTPS server of the webhooks. It limits all input, and answers open requests before it ends."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from eastgate.controller.admission.webhooks import CONVERT, Webhooks
 
 # The certificate of the webhooks: issued by the CA of the mesh, and replaced before it expires.
 #
-# A new one is proven in the connections that begin from then on; those that are open go on.
+# New connections use a new certificate; open connections stay as they are.
 
 
 _LOG = logging.getLogger(__name__)
 
 
 def names_of_service(namespace: str, name: str, cluster_domain: str = "cluster.local") -> tuple[str, ...]:
-    """Return the DNS names under which an API server asks a Service."""
+    """Return the DNS names at which an API server calls a Service."""
     return f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.{cluster_domain}"
 
 
 class WebhookCertificate:
-    """Holds the certificate of a server, with an identity and DNS names. Use it with `async with`.
+    """The certificate of a server, with an identity and DNS names. Use it with `async with`.
 
-    `client_ca` is a file with the certificates that sign those of API servers. Raises OSError where it has none.
+    `client_ca` is a file with the CA certificates of API servers. Raises OSError if it has none.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class WebhookCertificate:
         self._dns_names = tuple(dns_names)
         self._rotation = Rotation(source, on_renewed=self._use)
         self.context = _server_context()
-        """Proves the newest certificate. An API server that asks has none to show by default, and none for conversion
-        whatever its configuration, so that a client without one gets as far as its request.
+        """The TLS context with the newest certificate. By default, an API server has no client certificate, and
+        never has one for conversion. So a client without a certificate can still send its request.
         """
         if client_ca is not None:
             self.context.verify_mode = ssl.CERT_OPTIONAL
@@ -62,9 +62,9 @@ class WebhookCertificate:
         await self._rotation.close()
 
     def _use(self, svid: Svid) -> None:
-        load_svid(_server_context(), svid)  # what cannot be used must not get into the one that is in use
+        load_svid(_server_context(), svid)  # an unusable certificate must not get into the active context
         load_svid(self.context, svid)
-        _LOG.info("the webhooks prove a certificate that is valid until %s", svid.not_after.isoformat())
+        _LOG.info("the webhooks use a certificate that is valid until %s", svid.not_after.isoformat())
 
 
 def _server_context() -> ssl.SSLContext:
@@ -75,18 +75,19 @@ def _server_context() -> ssl.SSLContext:
     return context
 
 
-# A review of a conversion holds a whole list of objects, another one at most two. Only API servers ask, over a few
-# connections each; others are not to keep them from it.
+# A conversion review holds a whole list of objects; other reviews hold at most two. Only API servers call, over a few
+# connections each. The limits keep other clients from blocking them.
 LIMITS = HttpLimits(body=64 * 1024 * 1024, seconds=30.0, idle=300.0, connections=256, bodies=128 * 1024 * 1024)
 _HANDSHAKE_SECONDS = 10.0
 _FORBIDDEN = 403
 
 
 class WebhookServer(HttpListener):
-    """Serves webhooks over TLS, and closes them at its end. Use it with `async with`.
+    """The server of the webhooks over TLS, which closes them at its end. Use it with `async with`.
 
-    If the context asks for certificates of clients, reviews other than conversions need one that it verifies, with one
-    of the `client_names` as its common name, if there are any. Others are refused before their bodies are read.
+    If the context requests client certificates, every review except conversions needs a certificate that it verifies.
+    If there are `client_names`, the common name must be one of them. Other requests are refused before their bodies are
+    read.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Threads for the work of several clients, who take turns: however much one of them asks for, the others are served."""
+"""Threads that work for several clients in turns, so that a client with many requests does not block the others."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _Job = tuple["Future[Any]", Callable[[], Any]]
 
 
 class ReviewClient(NamedTuple):
-    """Who asks for work: the peer of a connection, and the user for whom it asks, as far as it says so.
+    """The client of a piece of work: the peer of a connection, and the user that the peer names.
 
-    A peer may name any user, so that turns are between peers first.
+    A peer may name any user, so turns are given to peers first.
     """
 
     peer: str = ""
@@ -23,17 +23,17 @@ class ReviewClient(NamedTuple):
 
     @classmethod
     def of(cls, peer: str | None, username: str) -> ReviewClient:
-        """Return the client of a review. ServiceAccounts of one namespace count as one: a tenant makes any number."""
+        """Return the client of a review. All ServiceAccounts of a namespace are one user: a tenant can add many."""
         kind, found, _ = username.rpartition(":")
         is_account = found and kind.startswith("system:serviceaccount:")
         return cls(peer or "", kind if is_account else username)
 
 
 class FairThreads:
-    """Threads that do work in turns: the peers that wait, and for each of them its users.
+    """Threads that work in turns: between the waiting peers, and for each peer between its users.
 
-    One client has at most `each` of the threads at a time, and one peer always leaves one of them to the others. Work
-    that is cancelled before its turn is never begun.
+    One client has at most `each` of the threads at a time, and one peer always leaves one thread to the others. Work
+    that is cancelled before its turn never begins.
     """
 
     def __init__(self, threads: int, name: str, *, each: int = 1) -> None:
@@ -44,10 +44,10 @@ class FairThreads:
         self._each = each
         self._most = max(1, threads - 1)
         self._running: Counter[str | ReviewClient] = Counter()
-        self._waiting: dict[str, dict[str, deque[_Job]]] = {}  # the first is next
+        self._waiting: dict[str, dict[str, deque[_Job]]] = {}  # in the order of their turns
 
     def submit(self, client: ReviewClient, work: Callable[[], T]) -> Future[T]:
-        """Have work done when it is the turn of a client."""
+        """Queue work for the turn of a client."""
         future: Future[T] = Future()
         with self._lock:
             if self._is_closed:
@@ -58,7 +58,7 @@ class FairThreads:
         return future
 
     def close(self) -> None:
-        """Begin no more work."""
+        """Begin no more work. Cancel the waiting work."""
         with self._lock:
             self._is_closed = True
             for users in self._waiting.values():
@@ -92,7 +92,7 @@ class FairThreads:
         try:
             if future.set_running_or_notify_cancel():
                 future.set_result(work())
-        except BaseException as error:  # it is raised where the result is awaited
+        except BaseException as error:  # the caller of the result gets the error
             future.set_exception(error)
         finally:
             with self._lock:

@@ -1,6 +1,6 @@
-"""Validation of an object by itself, with the readers that read it from files and from the cluster.
+"""Validates an object by itself, with the readers for files and for the cluster.
 
-Errors refuse a policy, and are warnings about anything else. What needs the rest of the cluster is for a `JudgeChange`.
+Errors refuse a policy, and are warnings for any other object. A `JudgeChange` does the checks that need the cluster.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from eastgate.reports.lint.run import CheckContext
 from eastgate.reports.lint.suppression import drop_suppressed
 from eastgate.settings import Settings
 
-# Fields in place of lines: where in an object a diagnostic points to, as the API server writes it.
+# Fields in place of lines: the field that a diagnostic is about, as the API server writes it.
 
 
 _PLAIN_KEY = regex(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -47,7 +47,7 @@ def root_of(document: Document) -> Node:
 
 
 def field_at(root: Node, span: Span | None) -> str | None:
-    """Return the path of the innermost field that a span begins in, such as `spec.rules[0].paths`; None for none."""
+    """Return the path of the innermost field in which a span begins, such as `spec.rules[0].paths`, or None."""
     if span is None:
         return None
     path, node = "", root
@@ -61,7 +61,7 @@ def field_at(root: Node, span: Span | None) -> str | None:
 
 
 def _step(node: Node, begin: tuple[int, int]) -> tuple[str | int, Node | None] | None:
-    """Return the key or index under which a position is, and the value there; no value where it is in the key."""
+    """Return the key or index at a position, and its value; no value if the position is in the key."""
     for key, value in node.items():
         if key in node.keys and _holds(node.keys[key], begin):
             return key, None
@@ -83,37 +83,37 @@ def _suffix(key: str | int, *, is_first: bool) -> str:
     return f"[{key}]"
 
 
-# Diagnostics as an API server hands them on: a line each, with the code, the field and the way out.
+# Diagnostics as an API server passes them on: one line each, with the code, the field and the help.
 
 
-# The API server cuts a warning after 256 characters, and leaves out all that follow once 4096 are reached, of all
-# webhooks together. Others shall have room too.
-_LONGEST_WARNING = 256
-_ALL_WARNINGS = 2048
-_MOST_REFUSALS = 32
-_LONGEST_REFUSAL = 1024
+# The API server cuts a warning after 256 characters, and drops the rest after 4096 characters of all webhooks together.
+# Other webhooks need room too.
+_MAX_WARNING_CHARS = 256
+_MAX_WARNINGS_CHARS = 2048
+_MAX_REFUSALS = 32
+_MAX_REFUSAL_CHARS = 1024
 
 
 def refusal_of(about: Diagnostic | Finding, field: str | None) -> AdmissionRefusal:
     """Return the refusal for an error."""
     help_ = f"; {about.help}" if about.help else ""
-    return AdmissionRefusal(_cut(printable(f"{about.code.id} {about.message}{help_}"), _LONGEST_REFUSAL), field)
+    return AdmissionRefusal(_cut(printable(f"{about.code.id} {about.message}{help_}"), _MAX_REFUSAL_CHARS), field)
 
 
 def warning_of(about: Diagnostic | Finding, field: str | None) -> str:
-    """Return a warning: what is to be said, without the way out, which would make it long."""
-    return _cut(printable(f"{about.code.id} {f'{field}: ' if field else ''}{about.message}"), _LONGEST_WARNING)
+    """Return a warning: the message without the help, which would make it long."""
+    return _cut(printable(f"{about.code.id} {f'{field}: ' if field else ''}{about.message}"), _MAX_WARNING_CHARS)
 
 
 def limit_warnings(warnings: Iterable[str]) -> tuple[str, ...]:
-    """Return the warnings that an API server has room for, each once; the last says how many were left out.
+    """Return the warnings that an API server has room for, each once; the last names the number of omitted warnings.
 
-    They are findings of lint, and then what a change opens and closes.
+    First come the findings of lint, then the openings and closings of a change.
     """
-    distinct = [_cut(printable(warning), _LONGEST_WARNING) for warning in dict.fromkeys(warnings)]
+    distinct = [_cut(printable(warning), _MAX_WARNING_CHARS) for warning in dict.fromkeys(warnings)]
     kept: list[str] = []
     for warning in distinct:
-        if sum(map(len, kept)) + len(warning) > _ALL_WARNINGS:
+        if sum(map(len, kept)) + len(warning) > _MAX_WARNINGS_CHARS:
             break
         kept.append(warning)
     left_out = len(distinct) - len(kept)
@@ -121,23 +121,23 @@ def limit_warnings(warnings: Iterable[str]) -> tuple[str, ...]:
 
 
 def limit_refusals(refusals: Iterable[AdmissionRefusal]) -> tuple[AdmissionRefusal, ...]:
-    """Return the first refusals; the last says how many there are beyond them."""
+    """Return the first refusals; the last names the number of omitted ones."""
     distinct = list(dict.fromkeys(refusals))
-    left_out = len(distinct) - _MOST_REFUSALS
-    return (*distinct[:_MOST_REFUSALS], AdmissionRefusal(f"and {left_out} more")) if left_out > 0 else tuple(distinct)
+    left_out = len(distinct) - _MAX_REFUSALS
+    return (*distinct[:_MAX_REFUSALS], AdmissionRefusal(f"and {left_out} more")) if left_out > 0 else tuple(distinct)
 
 
 def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-_MOST_ERRORS = 64  # of one object; whoever has corrected these hears of the next
-_LONGEST_LINTED = 128 * 1024  # advice is not worth a timeout
+_MAX_ERRORS = 64  # of one object; the next review reports the others
+_MAX_LINTED_CHARS = 128 * 1024  # linting more would risk a timeout
 
 
 @dataclass(frozen=True, slots=True)
 class _Remark:
-    """A diagnostic about an object, or a finding of lint, and the field that it is about."""
+    """A diagnostic about an object, or a finding of lint, with its field."""
 
     about: Diagnostic | Finding
     field: str | None
@@ -154,10 +154,10 @@ class _Examination:
 
 
 def judge_object(change: RequestedChange, settings: Settings) -> AdmissionJudgement:
-    """Say what is wrong with the object that a change results in; nothing where it deletes one.
+    """Return the judgement of the object after a change, by itself; an empty one if the change deletes the object.
 
-    A change that leaves the meaning of an object as it is, or of one that is being deleted, is refused only for errors
-    that the object did not have: one that was stored before a rule became stricter can be labelled, and finalized.
+    A change that keeps the meaning of an object, or a change of an object that is being deleted, is refused only for
+    new errors. So an object that was stored before a rule became stricter can still be labelled and finalized.
     """
     if change.new is None or change.subresource is not None:
         return AdmissionJudgement()
@@ -186,7 +186,7 @@ def judge_object(change: RequestedChange, settings: Settings) -> AdmissionJudgem
 
 
 def _size_problem(change: RequestedChange, settings: Settings) -> Diagnostic | None:
-    """Return what is wrong with the size of a policy that is new, or grows: to read it would take long."""
+    """Return the problem with the size of a policy that is new or grows. A large policy takes long to read."""
     if change.new is None or change.is_being_deleted or not is_measured(change.api_version, change.kind):
         return None
     size = size_of(change.new)
@@ -195,7 +195,7 @@ def _size_problem(change: RequestedChange, settings: Settings) -> Diagnostic | N
 
 
 def _examine(manifest: Mapping[str, Any], change: RequestedChange, settings: Settings) -> _Examination:
-    """Read an object, and the policy that it stands for where an annotation holds that in another version."""
+    """Read an object, and its original policy if an annotation holds that in another version."""
     examined = _read(_named(manifest, change), settings, change.namespace)
     original = original_in(manifest) if not examined.errors else None
     if original is None:
@@ -212,7 +212,7 @@ def _in_annotation(remark: _Remark, original: Mapping[str, Any]) -> _Remark:
 
 
 def _named(manifest: Mapping[str, Any], change: RequestedChange) -> dict[str, Any]:
-    """Return an object as it would be stored: with a name and a namespace, and without what the server notes itself."""
+    """Return an object as it would be stored: with a name and a namespace, and without the notes of the server."""
     metadata = {key: value for key, value in dict(manifest.get("metadata") or {}).items() if key != "managedFields"}
     if not metadata.get("name"):
         metadata["name"] = change.name or f"{metadata.get('generateName') or 'object-'}xxxxx"
@@ -238,14 +238,14 @@ def _read(manifest: Mapping[str, Any], settings: Settings, namespace: str | None
         return tuple(_Remark(each, field_at(roots[0], each.span) if roots else None) for each in about)
 
     if manifests.reporter.errors:
-        return _Examination(remarks(manifests.reporter.errors[:_MOST_ERRORS]))
-    findings = _lint(manifests) if len(text) <= _LONGEST_LINTED else []
+        return _Examination(remarks(manifests.reporter.errors[:_MAX_ERRORS]))
+    findings = _lint(manifests) if len(text) <= _MAX_LINTED_CHARS else []
     telling = [each for each in findings if each.severity is not Severity.INFO and not each.code.needs_cluster]
-    return _Examination((), remarks(telling[:_MOST_ERRORS]))
+    return _Examination((), remarks(telling[:_MAX_ERRORS]))
 
 
 def _lint(manifests: Manifests) -> list[Finding]:
-    """Run the checks that need nothing but the object. The others would look for each of its names in vain."""
+    """Run the checks that need only the object. The others would look for other objects in vain."""
     context = CheckContext(Authority(manifests, unread=Handling.IGNORE))
     warnings = (Finding.of(warning, context.subjects_at(warning.span)) for warning in manifests.reporter)
     own = (finding for check in own_checks() for finding in check(context))

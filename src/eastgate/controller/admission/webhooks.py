@@ -1,4 +1,4 @@
-"""The webhooks: HTTP requests of an API server to reviews, and their answers back."""
+"""The webhooks: they read reviews from HTTP requests of an API server, and write the answers."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from eastgate.reading.kubernetes import ApiError, Connection, JsonObject, Resour
 from eastgate.reading.kubernetes.depth import cut_depth
 from eastgate.settings import Settings
 
-# The `caBundle` of webhook configurations and definitions: what an API server knows our certificate by.
+# The `caBundle` of webhook configurations and definitions, by which an API server verifies the certificate.
 #
-# One replica writes it, and puts it back where somebody has changed it.
+# One replica writes it, and restores it after a change by another program.
 
 
 _LOG = logging.getLogger(__name__)
 _UNWRITTEN = "a caBundle that could not be written"
-_TRIES = 5
+_MAX_TRIES = 5
 _ADMISSION = "admissionregistration.k8s.io"
 _VALIDATING = Resource(
     _ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", namespaced=False
@@ -66,7 +66,7 @@ _DEFINITIONS = Resource(
 
 
 def with_ca_bundle(manifest: Mapping[str, Any], certificates: str) -> JsonObject | None:
-    """Return a configuration or a definition that trusts these certificates (PEM); None where it does already."""
+    """Return a configuration or a definition that trusts these certificates (PEM), or None if it does already."""
     changed: JsonObject = deepcopy(dict(manifest))
     for client in _clients(changed):
         client["caBundle"] = b64encode(certificates.encode()).decode()
@@ -82,7 +82,7 @@ def _clients(manifest: JsonObject) -> list[JsonObject]:
 
 
 class CaBundleKeeper:
-    """Keeps the `caBundle` of our configurations and definitions at `certificates()`. For the leader alone."""
+    """Keeps the `caBundle` of Eastgate's configurations and definitions at `certificates()`. For the leader only."""
 
     def __init__(self, connection: Connection, certificates: Callable[[], str]) -> None:
         self._connection = connection
@@ -91,12 +91,12 @@ class CaBundleKeeper:
         self._objects += [(_DEFINITIONS, name) for name in converted_definitions()]
         self._nudge = asyncio.Event()
 
-    def look(self) -> None:
-        """Look at once, since the certificates have changed."""
+    def write_soon(self) -> None:
+        """Write at once, since the certificates have changed."""
         self._nudge.set()
 
     async def run(self, seconds: float = 10.0) -> None:
-        """Look again and again, after so many seconds or as soon as it is asked to, until it is cancelled."""
+        """Write every `seconds`, and after each `write_soon`, until cancelled."""
         while True:
             self._nudge.clear()
             await self.write()
@@ -107,7 +107,7 @@ class CaBundleKeeper:
                 continue
 
     async def write(self) -> int:
-        """Write what differs; return how many objects that were. One that cannot be written keeps none from it.
+        """Write the objects that differ; return their number. A failed write does not stop the others.
 
         Raises UnreachableError.
         """
@@ -126,14 +126,14 @@ class CaBundleKeeper:
         return written
 
     async def _write(self, resource: Resource, name: str) -> bool:
-        for attempt in range(_TRIES):
+        for attempt in range(_MAX_TRIES):
             changed = with_ca_bundle(await self._connection.get(resource, name), self._certificates())
             if changed is None:
                 return False
             try:
                 await self._connection.replace(resource, changed)
             except ApiError as error:
-                if not error.is_conflict or attempt == _TRIES - 1:
+                if not error.is_conflict or attempt == _MAX_TRIES - 1:
                     raise
             else:
                 fields = {"kind": resource.kind, "object": name}
@@ -148,9 +148,9 @@ CONVERT = "/convert"
 _JSON = (("content-type", "application/json"),)
 _THREADS = 4
 _CONVERSION_SECONDS = 28.0
-_JUDGING = 0.6  # the share of its time after which a change is not judged any more: an answer must arrive
-_SHORT = 512 * 1024  # bytes that are decoded in milliseconds
-_LARGEST = 8 * 1024 * 1024  # bytes of a review with two objects: an API server takes requests of 3 MiB
+_JUDGING_SHARE = 0.6  # of the time of a review; the rest is for the answer
+_SMALL_BODY_BYTES = 512 * 1024  # decoded in milliseconds
+_MAX_REVIEW_BYTES = 8 * 1024 * 1024  # with two objects: an API server accepts requests of 3 MiB
 _TIMEOUT = regex(r"(?:^|&)timeout=(\d{1,4})s(?:&|$)")
 
 P = ParamSpec("P")
@@ -159,11 +159,11 @@ Answer = Callable[[Any, str | None], Awaitable[dict[str, Any]]]
 
 
 class Webhooks:
-    """Answers reviews.
+    """The answers to reviews.
 
-    `judge` is asked about changes that are valid by themselves, as they are stored; `mutate` about pods. `late` is
-    asked where that takes longer than so many seconds, or than the API server waits; without it, and where a review
-    fails, the answer is an error: the `failurePolicy` of the webhook says what follows.
+    `judge` judges stored changes that are valid by themselves. `mutate` changes pods. If judging takes longer than
+    `seconds`, or than the API server waits, `late` gives the answer. Without `late`, and if a review fails, the answer
+    is an error, and the `failurePolicy` of the webhook applies.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Webhooks:
 
     @property
     def paths(self) -> frozenset[str]:
-        """Return the paths at which reviews are answered."""
+        """Return the paths of the webhooks."""
         return frozenset(self._paths)
 
     async def answer(self, request: ServedRequest) -> ServedResponse:
@@ -200,12 +200,12 @@ class Webhooks:
         if request.method != "POST":
             return _refuse(405, "send a review with POST")
         answer, seconds = webhook
-        if answer != self.convert and len(request.body) > _LARGEST:
-            return _refuse(413, "an API server stores no object that is as large")
+        if answer != self.convert and len(request.body) > _MAX_REVIEW_BYTES:
+            return _refuse(413, "the review is larger than any object that an API server stores")
         seconds = min(seconds, _seconds_left(request))
         try:
             async with asyncio.timeout(seconds):
-                if answer == self.convert and len(request.body) > _SHORT:
+                if answer == self.convert and len(request.body) > _SMALL_BODY_BYTES:
                     client = ReviewClient(request.peer or "", CONVERT)
                     return ServedResponse(200, _JSON, await self._work(client, answer_large_conversion, request.body))
                 review = await self._read(request)
@@ -222,24 +222,24 @@ class Webhooks:
             return _refuse(504, "the review was not finished in time")
 
     async def _read(self, request: ServedRequest) -> Any:
-        """Decode a review. That must wait for nothing, where it is short: without it there is no answer."""
-        if len(request.body) <= _SHORT:
+        """Decode a review. A small one is decoded at once, not in a thread: every answer needs it."""
+        if len(request.body) <= _SMALL_BODY_BYTES:
             return _decode(request.body)
         return await self._work(ReviewClient(request.peer or "", request.target), _decode, request.body)
 
     async def validate(self, review: Any, peer: str | None = None, seconds: float | None = None) -> dict[str, Any]:
-        """JudgeChange a change by itself; then, where it means something, beside everything else."""
+        """Judge a change by itself and then, if it can change decisions, together with the whole cluster."""
         uid, change = change_of(review, peer)
         client = ReviewClient.of(peer, change.user)
         judgement: AdmissionJudgement | None = None
         if seconds is not None and self._late is not None:
-            seconds *= _JUDGING
+            seconds *= _JUDGING_SHARE
         try:
             async with asyncio.timeout(seconds):
                 judgement = await self._work(client, judge_object, change, self.settings)
                 if not judgement.refusals and self._judge is not None:
                     stored = await self._work(client, stored_form, change)
-                    if _means_something(stored, stored.keeps_meaning):
+                    if _can_change_decisions(stored, stored.keeps_meaning):
                         judgement |= await self._judge(stored)
         except TimeoutError:
             if self._late is None:
@@ -248,13 +248,13 @@ class Webhooks:
         return answer_to(uid, change, _observed(change, judgement))
 
     async def diagnose(self, review: Any, peer: str | None = None) -> dict[str, Any]:
-        """Refuse what has errors by itself, before the API server looks at it. The rest is said by `validate`."""
+        """Refuse an object with errors before the API server validates its schema. `validate` does the rest."""
         uid, change = change_of(review, peer)
         judgement = await self._work(ReviewClient.of(peer, change.user), judge_object, change, self.settings)
         return answer_to(uid, change, _observed(change, AdmissionJudgement(judgement.refusals)))
 
     async def inject(self, review: Any, peer: str | None = None) -> dict[str, Any]:
-        """Change a pod as `mutate` says; without one, not at all."""
+        """Change a pod by `mutate`; without `mutate`, leave it as it is."""
         uid, change = change_of(review, peer)
         if self._mutate is None:
             return answer_to(uid, change, AdmissionJudgement())
@@ -269,7 +269,7 @@ class Webhooks:
         self._threads.close()
 
     async def _work(self, client: ReviewClient, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run what takes a while in a thread of ours, in turns: others may be busy with the whole cluster."""
+        """Run a function in a thread of the webhooks, in turns. Other threads may be busy with the whole cluster."""
         return await asyncio.wrap_future(self._threads.submit(client, partial(function, *args, **kwargs)))
 
 
@@ -278,11 +278,12 @@ def _mutated(mutate: MutateObject, uid: str, change: RequestedChange) -> dict[st
     return answer_with_patch(uid, change, _observed(change, mutation.judgement), mutation.patch)
 
 
-def _means_something(change: RequestedChange, keeps_meaning: bool) -> bool:
-    """Return whether a change can change decisions. Labels of what is no policy may be what policies select.
+def _can_change_decisions(change: RequestedChange, keeps_meaning: bool) -> bool:
+    """Return whether a change can change decisions. For other objects than policies, labels count, since policies
+    select by labels.
 
-    They can be changed by way of some subresources, too. What is being deleted counts until its last finalizer is gone,
-    and its spec can be changed until then.
+    Some subresources can change labels too. An object that is being deleted counts until its last finalizer is gone,
+    and its spec can change until then.
     """
     if change.subresource is not None or change.kind == BINDING:
         return change.kind == BINDING or uses(change.api_version, change.kind)
@@ -291,25 +292,25 @@ def _means_something(change: RequestedChange, keeps_meaning: bool) -> bool:
 
 
 def _judge_late(late: JudgeLate, change: RequestedChange, judgement: AdmissionJudgement | None) -> AdmissionJudgement:
-    """Say what becomes of a change that there was no time for: without an answer, some webhooks are ignored.
+    """Return the judgement of a change after its time has run out: without an answer, some webhooks would be ignored.
 
-    Raises TimeoutError where it could not even be judged by itself, and nothing else speaks against it.
+    Raises TimeoutError if the change was not even validated by itself, and no Invariant refuses it.
     """
     _LOG.warning("a change of %s was not judged in time", change.kind, extra={"kind": change.kind})
-    unjudged = late(change) if _means_something(change, change.changes_labels_alone) else AdmissionJudgement()
+    unjudged = late(change) if _can_change_decisions(change, change.changes_labels_alone) else AdmissionJudgement()
     if judgement is None and not unjudged.refusals:
         raise TimeoutError
     return (judgement or AdmissionJudgement()) | unjudged
 
 
 def _seconds_left(request: ServedRequest) -> float:
-    """Return how long the API server waits, as it says itself, but for the time that its answer takes."""
+    """Return the seconds until the timeout that the API server names, minus one second for the answer."""
     asked = _TIMEOUT.search(urlsplit(request.target).query)
     return max(1.0, int(asked[1]) - 1.0) if asked is not None else math.inf
 
 
 def _observed(change: RequestedChange, judgement: AdmissionJudgement) -> AdmissionJudgement:
-    """Return a judgement with no more than an API server hands on. Log a refusal."""
+    """Return a judgement, limited to what an API server passes on. Log a refusal."""
     if judgement.refusals:
         level = logging.DEBUG if change.dry_run else logging.INFO
         others = len(judgement.refusals) - 1
@@ -323,10 +324,10 @@ def _decode(body: bytes) -> Any:
     try:
         try:
             return json.loads(body)
-        except RecursionError:  # one object that nobody can read must not fail a list of all of them
+        except RecursionError:  # one unreadable object must not make every list fail
             return json.loads(cut_depth(body))
     except (ValueError, RecursionError):
-        raise MalformedReviewError("this is no JSON") from None
+        raise MalformedReviewError("the body is not JSON") from None
 
 
 def _encode(answer: dict[str, Any]) -> bytes:

@@ -1,1 +1,1 @@
-"""The CA of a cluster, shared by the replicas of the control plane, and the certificates that they serve with."""
+"""The CA of a cluster, which all replicas of the control plane share, and the certificates of their servers."""

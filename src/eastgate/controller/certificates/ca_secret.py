@@ -1,9 +1,8 @@
-"""The Secret with the CA: what is in it, and what it becomes next. Pure: Secrets in, Secrets out.
+"""The Secret of the CA: its content, and the next step of a root rotation. Pure functions from Secrets to Secrets.
 
-The Secret of an embedded CA has the root and its key (`tls.crt`, `tls.key`), all roots to trust (`ca.crt`), and beside
-these `state.json`, which holds a root to come and those that are no longer signed with. Each replica signs with an
-intermediate of its own making, which no Secret needs to hold. A Secret without `state.json` is somebody else's, such as
-cert-manager's, and never written.
+The Secret of an embedded CA has the root and its key (`tls.crt`, `tls.key`) and all trusted roots (`ca.crt`).
+`state.json` also holds a prepared root and the retired roots. Each replica signs with its own intermediate, which no
+Secret holds. A Secret without `state.json` belongs to another program, such as cert-manager, and is never written.
 """
 
 from __future__ import annotations
@@ -41,10 +40,11 @@ _MANAGED: Final = {"app.kubernetes.io/managed-by": "eastgate"}
 
 @dataclass(frozen=True, slots=True)
 class Rollover:
-    """When a root is replaced: a new one is prepared so long `before_end` of the old, and signs after `spread`.
+    """The times of a root rotation: a new root is prepared `before_end` of the old one, and signs after `spread`.
 
-    Within `spread` the new root must have reached every proxy and every replica, and a replica that hears of the change
-    late signs with the old one; so the old is trusted for `spread` longer than the last SVID that it vouches for.
+    Within `spread`, the new root must reach every proxy and every replica. A replica that learns of the change late
+    still signs with the old root. So the old root is trusted for `spread` after the expiry of the last SVID that it
+    signed.
     """
 
     before_end: timedelta = timedelta(days=365)
@@ -53,7 +53,7 @@ class Rollover:
 
 @dataclass(frozen=True, slots=True)
 class StoredCa:
-    """The content of a Secret: the state of an embedded CA, or that of somebody else's."""
+    """The content of a Secret: the state of an embedded CA, or the files of another issuer."""
 
     content: CaState | IssuerFiles
     session_key: str = field(repr=False)
@@ -71,7 +71,7 @@ def new_secret(trust_domain: str, namespace: str, name: str, lifetimes: Lifetime
 
 
 def read_secret(secret: Mapping[str, Any]) -> StoredCa:
-    """Read the CA in a Secret. Raises StoredCaError; no message has anything of a key."""
+    """Read the CA in a Secret. Raises StoredCaError, whose message never contains key material."""
     chain, key, roots, state = (_data(secret, name) for name in (_CERTIFICATE, _KEY, _ROOTS, _STATE))
     own_key = session_key(key)
     if not state:
@@ -81,21 +81,21 @@ def read_secret(secret: Mapping[str, Any]) -> StoredCa:
     except (ValueError, TypeError):
         raise StoredCaError("the state in the CA's Secret is damaged") from None
     if key_pem(restored.root.key).encode() != key:
-        raise StoredCaError("the key and the state in the CA's Secret are of two CAs")
+        raise StoredCaError("the key and the state in the CA's Secret belong to different CAs")
     return StoredCa(restored, own_key)
 
 
 def session_key(key: bytes) -> str:
-    """Return the secret that all replicas of a control plane share beside the CA's key, by which nobody learns that."""
+    """Return a secret that all replicas derive from the CA's key, and that does not reveal the key."""
     return hmac.new(sha256(key).digest(), b"eastgate sessions", sha256).hexdigest()
 
 
 def next_secret(
     secret: Mapping[str, Any], lifetimes: Lifetimes, rollover: Rollover, now: datetime
 ) -> JsonObject | None:
-    """Return what the Secret of an embedded CA should become now; None where it is as it should be.
+    """Return the Secret of an embedded CA after its next step, or None if no step is due.
 
-    Its resourceVersion is kept, so that of two writers one fails.
+    The resourceVersion is kept, so that one of two concurrent writers fails.
     """
     stored = read_secret(secret).content
     if not isinstance(stored, CaState):
@@ -117,7 +117,7 @@ def next_secret(
 
 
 def _prepared_at(annotations: Mapping[str, str], state: CaState) -> datetime:
-    """Return when a root was prepared; where that was lost, when it became valid."""
+    """Return the time at which a root was prepared; if that is lost, the start of its validity."""
     try:
         at = datetime.fromisoformat(annotations.get(_PREPARED_AT, ""))
     except ValueError:
@@ -148,13 +148,13 @@ def _data(secret: Mapping[str, Any], name: str) -> bytes:
         raise StoredCaError(f"{name} of the CA's Secret is not in base64") from None
 
 
-# The certificate that the control plane serves with: renewed while connections stay.
+# The server certificate of the control plane, which is renewed while connections stay open.
 #
-# Every new connection gets the newest certificate and is verified with the newest trust bundle; those that are open
-# are not touched.
+# Every new connection gets the newest certificate and is verified with the newest trust bundle. Open connections are
+# not touched.
 
 
-CONTROL_PLANE: Final = "eastgate"  # the Service, and the account
+CONTROL_PLANE: Final = "eastgate"  # the name of the Service and of the account
 
 
 def control_plane_identity(trust_domain: str, namespace: str = SYSTEM_NAMESPACE) -> str:
@@ -163,13 +163,13 @@ def control_plane_identity(trust_domain: str, namespace: str = SYSTEM_NAMESPACE)
 
 
 def control_plane_names(cluster_domain: str, namespace: str = SYSTEM_NAMESPACE) -> tuple[str, ...]:
-    """Return the host names by which proxies reach the control plane."""
+    """Return the host names at which proxies reach the control plane."""
     name = f"{CONTROL_PLANE}.{namespace}"
     return f"{name}.svc", f"{name}.svc.{cluster_domain}", name
 
 
 class ServerTls:
-    """The server's own SVID and the bundle to verify clients with. Use it with `async with`."""
+    """The SVID of the server, and the trust bundle for its clients. Use it with `async with`."""
 
     def __init__(self, source: SvidSource, identity: str, dns_names: Sequence[str] = ()) -> None:
         self._source = source
@@ -189,12 +189,12 @@ class ServerTls:
 
     @property
     def bundles(self) -> TrustBundles:
-        """Return the bundles to verify clients with."""
+        """Return the trust bundles for clients."""
         return self._source.bundles
 
     @property
     def end(self) -> datetime:
-        """Return when the server's certificate expires. Raises IdentityError."""
+        """Return the expiry of the server certificate. Raises IdentityError."""
         return self._rotation.current(self._identity).not_after
 
     def context(self) -> ssl.SSLContext:
@@ -209,11 +209,11 @@ class ServerTls:
         return client_context(self._rotation.current(self._identity), self.bundles)
 
     def grpc_credentials(self, *, verify_clients: bool) -> grpc.ServerCredentials:
-        """Return credentials for a gRPC server: clients need a certificate of the own trust domain, or none counts."""
+        """Return credentials for a gRPC server. `verify_clients`: clients need a certificate of its trust domain."""
         last = self._snapshot()
 
         def fetch() -> grpc.ServerCertificateConfiguration | None:
-            """Return what has changed. gRPC calls this for each handshake, on threads of its own."""
+            """Return the new configuration, or None. gRPC calls this for each handshake, in its own threads."""
             nonlocal last
             current = self._snapshot()
             if current == last:
@@ -222,7 +222,7 @@ class ServerTls:
             return _configuration(*current, verify_clients=verify_clients)
 
         initial = _configuration(*last, verify_clients=verify_clients)
-        # It may return None, whatever the types say: nothing has changed.
+        # In spite of the types, it may return None: nothing has changed.
         return grpc.dynamic_ssl_server_credentials(initial, fetch, verify_clients)  # type: ignore[arg-type]
 
     def _snapshot(self) -> tuple[Svid, str]:

@@ -1,4 +1,4 @@
-"""The CA that all replicas of a control plane sign with, and that one of them replaces in time."""
+"""The CA with which all replicas of a control plane sign. The leader rotates its root in time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from eastgate.controller.certificates.ca_secret import (
 )
 from eastgate.reading.kubernetes import ApiError, JsonObject, Resource
 
-# The ConfigMaps with the roots by which proxies know the control plane, in each namespace that has proxies.
+# The ConfigMaps with the roots by which proxies verify the control plane, one in each namespace with proxies.
 
 
 _LOG = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ _UNWRITTEN: Final = "a namespace without the CA"
 
 
 def namespaces_with_proxies(world: World, sites: Iterable[str]) -> frozenset[str]:
-    """Return the namespaces where a ConfigMap must be, by what there is and what may be injected next.
+    """Return the namespaces that need a ConfigMap: those with proxies, and those with injection or a Gateway.
 
     `sites` are the workloads with a sidecar.
     """
@@ -65,9 +65,9 @@ class ConfigMapApi(Protocol):
 
 
 async def write_config_maps(api: ConfigMapApi, namespaces: Iterable[str], bundles: TrustBundles) -> frozenset[str]:
-    """Have these namespaces know the roots; return those that do.
+    """Write the roots into these namespaces; return the namespaces that have them.
 
-    One that takes none, since it is being deleted, keeps no other from it.
+    A failed write, as in a namespace that is being deleted, does not stop the others.
     """
     knowing = set()
     for namespace in sorted(namespaces):
@@ -113,9 +113,9 @@ class SecretApi(Protocol):
 
 
 class SharedCa:
-    """The CA in a Secret. `source` issues SVIDs and trust bundles; make this with `open`.
+    """The CA in a Secret. `source` issues SVIDs and trust bundles. Create it with `open`.
 
-    All replicas `refresh` when the Secret changes, and from time to time. The leader also calls `rotate`.
+    All replicas call `refresh` after a change of the Secret, and periodically. The leader also calls `rotate`.
     """
 
     def __init__(
@@ -154,10 +154,10 @@ class SharedCa:
         rollover: Rollover | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> SharedCa:
-        """Read the CA; where there is none and `create` is set, make one, unless another replica is faster.
+        """Read the CA. If there is none and `create` is set, create one, unless another replica does so first.
 
-        Raises ApiError, UnreachableError and StoredCaError: a damaged CA is never replaced, since nobody would trust
-        what a new one signs.
+        Raises ApiError, UnreachableError and StoredCaError. A damaged CA is never replaced, since no peer would trust a
+        new one.
         """
         lifetimes = lifetimes or Lifetimes()
         try:
@@ -177,18 +177,18 @@ class SharedCa:
 
     @property
     def ends(self) -> dict[str, datetime]:
-        """Return when the certificates that sign expire, by what they are."""
+        """Return the expiry of each signing certificate, by its role."""
         if isinstance(self.source, IssuerCa):
             return {"issuer": self.source.end}
         return {"root": self.source.state.root.end, "intermediate": self.source.state.intermediate.end}
 
     async def refresh(self) -> None:
-        """Read the Secret again, and sign and trust as it says. Raises ApiError and UnreachableError."""
+        """Read the Secret again, and use its CA. Raises ApiError and UnreachableError."""
         metadata = self._secret["metadata"]
         self.adopt(await self._api.get(SECRET_RESOURCE, metadata["name"], metadata["namespace"]))
 
     def adopt(self, secret: JsonObject) -> None:
-        """Sign and trust as a newer version of the Secret says. One that cannot be used changes nothing."""
+        """Use the CA of a newer version of the Secret. An unusable version changes nothing."""
         if secret.get("data") == self._secret.get("data"):
             _LOG.info("the Secret of the CA can be used again", extra={"over": _UNUSABLE})
             self._secret = secret  # its resourceVersion may be another
@@ -202,7 +202,7 @@ class SharedCa:
         self._secret = secret
 
     def _use(self, content: CaState | IssuerFiles) -> None:
-        """Sign and trust as this says. Raises IdentityError."""
+        """Use this CA. Raises IdentityError."""
         if isinstance(content, CaState) and isinstance(self.source, EmbeddedCa):
             current, now = self.source.state, self._clock()
             if current.root.certificate == content.root.certificate:
@@ -214,13 +214,13 @@ class SharedCa:
         elif isinstance(content, IssuerFiles) and isinstance(self.source, IssuerCa):
             self.source.adopt(content)
         else:
-            raise StoredCaError("its Secret has another sort of CA now; restart the controller to use it")
+            raise StoredCaError("its Secret now has another kind of CA; restart the controller to use it")
 
     async def rotate(self) -> bool:
-        """Take the next step in replacing the root, if one is due; return whether there was one. For the leader.
+        """Take the next step of a root rotation, if one is due; return whether there was one. Leader only.
 
-        Raises ApiError and UnreachableError, but for a conflict: then somebody else has changed the Secret, which is
-        looked at next time.
+        Raises ApiError and UnreachableError. A conflict is not raised: another program changed the Secret, which is
+        read again next time.
         """
         await self.refresh()
         due = next_secret(self._secret, self._lifetimes, self._rollover, self._clock())

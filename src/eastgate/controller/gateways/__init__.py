@@ -1,6 +1,6 @@
-"""Gateways of our class: the objects that run them, and what their status and that of their routes says.
+"""Gateways of Eastgate's class: the objects that run them, and the status of Gateways and routes.
 
-Start reading at `reconciling.py`; everything that it writes is worked out from data in the other modules.
+Start reading at `reconciling.py`. The other modules compute everything that it writes, from data.
 """
 
 from eastgate.controller.gateways.parameters import GatewayParameters

@@ -1,7 +1,7 @@
-"""Where each listener of a Gateway stands: whether it is served, what it refers to, and the routes that it takes.
+"""The standing of each listener of a Gateway: whether it is served, its references, and its routes.
 
-Nothing is decided here. Which listeners a proxy opens, which routes they take and which certificates they can show is
-asked of the code that makes the proxy's configuration.
+This module decides nothing. The code that makes the configuration of proxies decides which listeners they open, with
+which routes and certificates.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _AUTHORITY_REASONS: Final = {
     CertificateProblem.OTHER_KIND: "InvalidCACertificateKind",
 }
 _WORDS: Final = {
-    CertificateProblem.OTHER_KIND: "is no Secret",
+    CertificateProblem.OTHER_KIND: "is not a Secret",
     CertificateProblem.NOT_GRANTED: "is in another namespace, and no ReferenceGrant lets this Gateway refer to it",
     CertificateProblem.NOT_DECLARED: "does not exist",
     CertificateProblem.WRONG_TYPE: "is not of the type kubernetes.io/tls",
@@ -44,9 +44,11 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ListenerStanding:
-    """A listener as it is served. `routes` are the keys of those that it takes, `accepted_routes` how many can be done.
+    """The standing of a listener. `routes` are the keys of its routes; `accepted_routes` is the number of supported
+    ones.
 
-    `is_open`: some port of the proxies is its own, so that it can take routes. `is_usable`: it takes connections too.
+    `is_open`: a port of the proxies belongs to the listener, so it can take routes. `is_usable`: it also accepts
+    connections.
     """
 
     listener: Listener
@@ -60,7 +62,7 @@ class ListenerStanding:
 
 
 def listener_standings(world: World, gateway: Gateway) -> tuple[ListenerStanding, ...]:
-    """Return where each listener of a Gateway stands, in order."""
+    """Return the standing of each listener of a Gateway, in order."""
     distinct = {listener.name for listener in distinct_listeners(gateway)}
     groups = ports_of_gateway(world, gateway).values()
     served = {listener.name for group in groups for listener in group.listeners}
@@ -102,15 +104,15 @@ def _routes(world: World, gateway: Gateway, listener: Listener) -> list[Route]:
     return [route for route in attached_routes(world, gateway, listener) if share_hostname(route, listener)]
 
 
-_Fault = tuple[str, str]  # a reason, and words for people
+_Fault = tuple[str, str]  # a reason and a message
 
 
 def _fault(listener: Listener, distinct: set[str], served: set[str]) -> _Fault | None:
-    """Return why no port of a proxy is this listener's."""
+    """Return why no port of a proxy belongs to this listener, or None."""
     if not is_http(listener) and not is_tls(listener):
         return "UnsupportedProtocol", f"{listener.protocol} is not supported: only HTTP, HTTPS and TLS are"
     if listener.port in RESERVED_PORTS:
-        return "PortUnavailable", f"port {listener.port} is one of the proxy's own"
+        return "PortUnavailable", f"port {listener.port} is reserved for the proxy itself"
     if listener.name not in distinct:
         return "HostnameConflict", f"another listener of port {listener.port} has the same hostname"
     if listener.name not in served:
@@ -121,7 +123,7 @@ def _fault(listener: Listener, distinct: set[str], served: set[str]) -> _Fault |
 
 
 def _remark(listener: Listener) -> str:
-    """Return in what a listener that is served does not do what it says; all of it is stricter than what it says."""
+    """Return the settings of a served listener that have no effect. The result is always stricter than the settings."""
     validation = listener.tls.client_validation if listener.tls is not None else None
     remarks = []
     if validation is not None and validation.insecure_fallback:
@@ -158,7 +160,7 @@ def _unsupported_kinds(listener: Listener) -> _Fault | None:
 
 
 def listener_conditions(standing: ListenerStanding, pending: str | None) -> tuple[StatusCondition, ...]:
-    """Return the conditions of a listener. `pending`: why the proxies of its Gateway do not serve it yet, if so."""
+    """Return the conditions of a listener. `pending` is why the proxies do not serve it yet, or None."""
     if not standing.is_usable:
         reason = standing.accepted if not standing.is_open else standing.resolved
         programmed = StatusCondition.false("Programmed", "Invalid", reason.message)

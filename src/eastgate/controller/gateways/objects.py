@@ -1,4 +1,4 @@
-"""The objects that must exist for a Gateway: an account, a Deployment, a Service, and what goes with them."""
+"""The objects that a Gateway needs: an account, a Deployment, a Service, and objects for availability."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from eastgate.controller.gateways.pods import (
 from eastgate.ir.addresses import parse_address
 from eastgate.reading.kubernetes import Resource
 
-# What has to be written so that the objects of a Gateway are as they must be.
+# The changes that lead from the existing objects of a Gateway to the wanted ones.
 #
-# An object is as it must be if it has every field that we want with the value that we want. What others add to it is
-# theirs; what they change in our fields is put back. An annotation with a digest shows that we want fewer fields than
-# when it was written last.
+# An object is correct if it has every wanted field with the wanted value. Fields that other programs add stay. Changes
+# of other programs to wanted fields are reverted. An annotation with a digest shows that fewer fields are wanted than
+# at the last write.
 
 
 ObjectKey = tuple[str, str, str]
 """The kind, the namespace and the name of an object."""
 
-# The fields that tell the items of a list apart, for lists that several may write to; all others are one value.
+# The keys of list items, for lists with several writers. Any other list is one value.
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "containers": ("name",),
     "env": ("name",),
@@ -53,9 +53,9 @@ _UNITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ObjectChanges:
-    """What is to be written for a Gateway.
+    """The writes for a Gateway.
 
-    `foreign` are objects that have a name of ours and belong to somebody else: nothing is written to them.
+    `foreign` are objects with Eastgate's names that belong to another owner: they are not written.
     """
 
     create: tuple[dict[str, Any], ...] = ()
@@ -70,10 +70,10 @@ class ObjectChanges:
 def compare_objects(
     wanted: Sequence[Mapping[str, Any]], existing: Sequence[Mapping[str, Any]], owner: str
 ) -> ObjectChanges:
-    """Return what makes the existing objects those that are wanted. `owner` is the UID of the Gateway.
+    """Return the changes that lead from the existing objects to the wanted ones. `owner` is the UID of the Gateway.
 
-    Where the account belongs to somebody else, the Deployment is left alone and none is made: its pods would have what
-    that account has.
+    If the account belongs to another owner, the Deployment is neither changed nor created: its pods would get the
+    rights of that account.
     """
     found = {key_of(entry): entry for entry in existing}
     keys = {key_of(entry) for entry in wanted}
@@ -90,7 +90,9 @@ def compare_objects(
             metadata = {**entry["metadata"], "uid": current["metadata"]["uid"]}
             update.append({**entry, "metadata": metadata})
     delete = tuple(
-        entry for key, entry in found.items() if key not in keys and is_owned(entry, owner) and not _is_leaving(entry)
+        entry
+        for key, entry in found.items()
+        if key not in keys and is_owned(entry, owner) and not _is_being_deleted(entry)
     )
     return ObjectChanges(tuple(create), tuple(update), delete, foreign)
 
@@ -101,17 +103,17 @@ def key_of(obj: Mapping[str, Any]) -> ObjectKey:
 
 
 def is_owned(obj: Mapping[str, Any], owner: str) -> bool:
-    """Tell whether an object belongs to a Gateway, by its UID."""
+    """Return whether an object belongs to a Gateway, by its UID."""
     references = obj["metadata"].get("ownerReferences") or ()
     return any(reference.get("uid") == owner and reference.get("controller") for reference in references)
 
 
-def _is_leaving(obj: Mapping[str, Any]) -> bool:
+def _is_being_deleted(obj: Mapping[str, Any]) -> bool:
     return obj["metadata"].get("deletionTimestamp") is not None
 
 
 def is_fulfilled(wanted: Any, current: Any, field: str = "") -> bool:
-    """Tell whether a value has all that is wanted of it."""
+    """Return whether a value has every wanted part."""
     if isinstance(wanted, Mapping):
         return isinstance(current, Mapping) and all(
             key in current and is_fulfilled(value, current[key], field if field in _QUANTITIES else key)
@@ -139,7 +141,7 @@ def _keys(items: list[Any], field: str) -> tuple[str, ...] | None:
 
 
 def _amount(quantity: object) -> object:
-    """Return the number that a quantity is: the API server writes 1000m as 1."""
+    """Return the number of a quantity: the API server writes 1000m as 1."""
     text = str(quantity)
     unit = text.lstrip("0123456789.")
     if unit and unit not in _UNITS:
@@ -157,17 +159,17 @@ OBJECT_RESOURCES: Final = (
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
     Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler"),
 )
-"""The kinds that are made, in the order in which they are: an account before the pods that have its identity."""
+"""The kinds of these objects in the order of their creation: an account comes before the pods with its identity."""
 
 _INJECT_LABEL: Final = "eastgate.dev/inject"
 
 
 class AddressError(Exception):
-    """An address that a Gateway asks for and cannot have. The message is for people."""
+    """A Gateway requests an address that it cannot have. The message is for users."""
 
 
 def requested_address(gateway: Mapping[str, Any]) -> str | None:
-    """Return the address that a Gateway asks for; None where any will do. Raises AddressError."""
+    """Return the address that a Gateway requests, or None for any. Raises AddressError."""
     addresses = gateway["spec"].get("addresses") or []
     if len(addresses) > 1:
         raise AddressError("a Gateway has one address, not several")
@@ -184,7 +186,7 @@ def requested_address(gateway: Mapping[str, Any]) -> str | None:
 
 
 def infrastructure_metadata(gateway: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the labels and annotations that a Gateway wants on everything made for it. Raises ParameterError."""
+    """Return the labels and annotations that a Gateway requests for its objects. Raises ParameterError."""
     infrastructure = gateway["spec"].get("infrastructure") or {}
     labels, annotations = (dict(infrastructure.get(key) or {}) for key in ("labels", "annotations"))
     for key in (*labels, *annotations):
@@ -196,7 +198,7 @@ def infrastructure_metadata(gateway: Mapping[str, Any]) -> tuple[dict[str, str],
 def gateway_objects(
     gateway: Mapping[str, Any], ports: Collection[int], setup: ProxySetup, parameters: GatewayParameters
 ) -> list[dict[str, Any]]:
-    """Return the objects that must exist for a Gateway that listens on these ports, in the order of making.
+    """Return the objects of a Gateway that listens on these ports, in the order of their creation.
 
     Raises ParameterError and AddressError.
     """
@@ -229,7 +231,7 @@ def gateway_objects(
 
 
 def _digest(value: object) -> str:
-    """Return a digest by which it shows that something is to be applied without a field that it had before."""
+    """Return a digest, which reveals that an object must be applied without a field that it had before."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -273,7 +275,7 @@ def _deployment(
         "template": {"metadata": metadata, "spec": pod_spec(namespace, name, setup, parameters)},
     }
     if parameters.max_replicas is None:
-        spec["replicas"] = parameters.replicas  # otherwise the autoscaler's to say
+        spec["replicas"] = parameters.replicas  # with an autoscaler, the autoscaler sets it
     return {"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}
 
 

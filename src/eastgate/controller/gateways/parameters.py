@@ -1,7 +1,7 @@
 """Parameters of Gateways: ConfigMaps that a GatewayClass or a Gateway refers to.
 
-Those of a Gateway count before those of its class. Whoever may write Gateways need not be allowed to run containers of
-their own: which image runs is said by the class alone.
+The parameters of a Gateway override those of its class. A user who may write Gateways need not have the right to run
+any container, so only the class sets the image.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from eastgate.ir.addresses import parse_network
 _QUANTITY = regex(r"[0-9]{1,12}(\.[0-9]{1,6})?(m|k|M|G|T|Ki|Mi|Gi|Ti)?")
 _IMAGE = regex(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}")
 _QUALIFIED = regex(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_MOST_REPLICAS: Final = 100
+_MAX_REPLICAS: Final = 100
 
 
 class ParameterError(Exception):
-    """Parameters that cannot be used. The message is for people."""
+    """The parameters are not valid. The message is for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayParameters:
-    """How a Gateway runs. With `max_replicas`, there is an autoscaler, and `replicas` is what it begins with."""
+    """The parameters of a Gateway. With `max_replicas` it has an autoscaler, which starts with `replicas`."""
 
     image: str
     image_pull_policy: str = "IfNotPresent"
@@ -92,7 +92,7 @@ def _ranges(value: str) -> tuple[str, ...]:
         except ValueError:
             raise ValueError("must be networks such as 192.0.2.0/24, with commas between them") from None
     if not ranges:
-        raise ValueError("must name a network: without the key, everybody may connect")
+        raise ValueError("must name a network; remove the key to allow every address")
     return ranges
 
 
@@ -103,8 +103,8 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "externalTrafficPolicy": ("external_traffic_policy", _choice("Cluster", "Local")),
     "loadBalancerClass": ("load_balancer_class", _qualified),
     "loadBalancerSourceRanges": ("load_balancer_source_ranges", _ranges),
-    "replicas": ("replicas", _whole(1, _MOST_REPLICAS)),
-    "maxReplicas": ("max_replicas", _whole(1, _MOST_REPLICAS)),
+    "replicas": ("replicas", _whole(1, _MAX_REPLICAS)),
+    "maxReplicas": ("max_replicas", _whole(1, _MAX_REPLICAS)),
     "targetCPUPercent": ("target_cpu_percent", _whole(1, 100)),
     "cpuRequest": ("cpu_request", _quantity),
     "memoryRequest": ("memory_request", _quantity),
@@ -115,7 +115,7 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "logLevel": ("log_level", _choice("trace", "debug", "info", "warning", "error", "critical")),
     "priorityClass": ("priority_class", _qualified),
 }
-_OF_CLASS_ONLY: Final = frozenset({"image", "imagePullPolicy", "priorityClass"})
+_CLASS_PARAMETERS: Final = frozenset({"image", "imagePullPolicy", "priorityClass"})
 
 
 def read_parameters(
@@ -134,7 +134,7 @@ def read_parameters(
         parameters = _changed(parameters, class_key, config_maps, frozenset())
     gateway_key = _gateway_reference(gateway) if gateway is not None else None
     if gateway_key is not None:
-        parameters = _changed(parameters, gateway_key, config_maps, _OF_CLASS_ONLY)
+        parameters = _changed(parameters, gateway_key, config_maps, _CLASS_PARAMETERS)
     if parameters.max_replicas is not None and parameters.max_replicas < parameters.replicas:
         raise ParameterError(f"maxReplicas is {parameters.max_replicas}, and replicas {parameters.replicas}")
     if parameters.service_type != "LoadBalancer":
@@ -146,7 +146,7 @@ def read_parameters(
 
 
 def referenced_config_maps(gateway_class: Mapping[str, Any], gateway: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return the ConfigMaps that parameters are in, by `namespace/name`, as far as the references are proper."""
+    """Return the ConfigMaps with parameters, by `namespace/name`. Invalid references are left out."""
     readers = ((_class_reference, gateway_class), (_gateway_reference, gateway or {}))
     keys: list[str] = []
     for read, obj in readers:
@@ -191,7 +191,7 @@ def _changed(
         if name not in _READERS:
             raise ParameterError(f"ConfigMap {key}: there is no parameter {name}")
         if name in forbidden:
-            raise ParameterError(f"ConfigMap {key}: {name} is a parameter of the GatewayClass alone")
+            raise ParameterError(f"ConfigMap {key}: {name} is a parameter of GatewayClasses only")
         field, read = _READERS[name]
         try:
             changes[field] = read(value)

@@ -1,4 +1,4 @@
-"""The pods of a Gateway: an Envoy, and nothing that it does not need."""
+"""The pods of a Gateway, which run an Envoy with minimal rights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eastgate.cluster.gateways import GATEWAY_NAME_LABEL
 from eastgate.cluster.proxies import GATEWAY_LABEL
 from eastgate.controller.gateways.parameters import GatewayParameters
 
-# Names, labels and ports of what is made for a Gateway.
+# The names, labels and ports of the objects of a Gateway.
 
 
 __all__ = [
@@ -37,42 +37,42 @@ CONTROLLER_NAME: Final = "eastgate.dev/gateway-controller"
 MANAGER: Final = "eastgate"
 STATUS_MANAGER: Final = "eastgate-status"
 MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
-APPLIED_ANNOTATION: Final = "eastgate.dev/applied"  # a digest of what was applied last
+APPLIED_ANNOTATION: Final = "eastgate.dev/applied"  # a digest of the last applied object
 READINESS_PORT: Final = 15021
 RESERVED_PORTS: Final = frozenset({15000, 15001, 15006, READINESS_PORT})  # of the proxy in the pod itself
 
-_LONGEST: Final = 63
-_DIGITS: Final = 10
+_MAX_LABEL_CHARS: Final = 63
+_DIGEST_CHARS: Final = 10
 _SUFFIX: Final = "-eastgate"
 _OWN_PREFIX: Final = "eastgate.dev/"
 _OWN_KEYS: Final = frozenset({MANAGED_BY_LABEL, "app.kubernetes.io/name", GATEWAY_NAME_LABEL})
 
 
 def object_name(gateway: str) -> str:
-    """Return the name of the Deployment, the Service and the like of a Gateway, which fits all of them."""
-    longest = _LONGEST - len(_SUFFIX)
+    """Return the name of the Deployment, the Service and the other objects of a Gateway, valid for all of them."""
+    longest = _MAX_LABEL_CHARS - len(_SUFFIX)
     fits = len(gateway) <= longest and "." not in gateway and gateway[0].isalpha()
     return (gateway if fits else _shortened(gateway, longest)) + _SUFFIX
 
 
 def selector_of(gateway: str) -> dict[str, str]:
-    """Return the labels by which the pods of a Gateway are selected. They never change."""
-    value = gateway if len(gateway) <= _LONGEST else _shortened(gateway, _LONGEST)
+    """Return the labels that select the pods of a Gateway. They never change."""
+    value = gateway if len(gateway) <= _MAX_LABEL_CHARS else _shortened(gateway, _MAX_LABEL_CHARS)
     return {GATEWAY_LABEL: value, GATEWAY_NAME_LABEL: value}
 
 
 def labels_of(gateway: str) -> dict[str, str]:
-    """Return the labels of everything that is made for a Gateway."""
+    """Return the labels of all objects of a Gateway."""
     return selector_of(gateway) | {"app.kubernetes.io/name": "eastgate-gateway", MANAGED_BY_LABEL: "eastgate"}
 
 
 def is_reserved(key: str) -> bool:
-    """Tell whether a label or an annotation is ours to set."""
+    """Return whether only Eastgate may set a label or an annotation."""
     return key.startswith(_OWN_PREFIX) or key in _OWN_KEYS
 
 
 def owner_reference(gateway: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the reference by which an object belongs to a Gateway, and goes with it."""
+    """Return the owner reference to a Gateway, with which an object is deleted together with the Gateway."""
     return {
         "apiVersion": f"{GATEWAY_GROUP}/v1",
         "kind": "Gateway",
@@ -84,25 +84,25 @@ def owner_reference(gateway: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shortened(name: str, longest: int) -> str:
-    """Return a DNS label for a name that is none, or too long: its beginning, and a digest of it."""
-    digest = sha256(name.encode()).hexdigest()[:_DIGITS]
-    beginning = name.replace(".", "-")[: longest - _DIGITS - len("g--")].rstrip("-")
+    """Return a DNS label for a name that is too long or not valid: its beginning, and a digest."""
+    digest = sha256(name.encode()).hexdigest()[:_DIGEST_CHARS]
+    beginning = name.replace(".", "-")[: longest - _DIGEST_CHARS - len("g--")].rstrip("-")
     return f"g-{beginning}-{digest}"
 
 
 _USER: Final = 1337
 _TOKEN_SECONDS: Final = 3600
-_BEYOND_DRAIN: Final = 10  # seconds that an Envoy has to stop, after the drain
+_STOP_SECONDS: Final = 10  # for an Envoy to stop after the drain
 _SOURCE_ANNOTATION: Final = "eastgate.dev/source-"
 
 
 @dataclass(frozen=True, slots=True)
 class ProxySetup:
-    """What every proxy of a Gateway starts with.
+    """The setup that the proxies of all Gateways share.
 
-    `bootstrap` is the configuration of its Envoy, without the id of the node, which the command line gives. `sources`
-    are small files that the bootstrap refers to, by name, as JSON; they hold no secrets. The rest are the folders in
-    which it expects its files.
+    `bootstrap` is the configuration of Envoy without the node id, which the command line sets. `sources` are small
+    files that the bootstrap refers to, by name, as JSON; they hold no secrets. The other fields are the folders and
+    names that the bootstrap expects.
     """
 
     bootstrap: Mapping[str, Any] = field(hash=False)
@@ -117,20 +117,20 @@ class ProxySetup:
 
     @property
     def annotations(self) -> dict[str, str]:
-        """Return the annotations of a pod that its files come from."""
+        """Return the annotations of a pod from which its files are made."""
         return {_SOURCE_ANNOTATION + name: _json(content) for name, content in sorted(self.sources.items())}
 
 
 def pod_spec(namespace: str, name: str, setup: ProxySetup, parameters: GatewayParameters) -> dict[str, Any]:
     """Return the specification of a pod of a Gateway.
 
-    Its listeners have the ports that the Gateway says, which the sysctl lets a user other than root open.
+    Its listeners have the ports of the Gateway. The sysctl allows a user other than root to open them.
     """
     spec: dict[str, Any] = {
         "serviceAccountName": name,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": parameters.drain_seconds + _BEYOND_DRAIN,
+        "terminationGracePeriodSeconds": parameters.drain_seconds + _STOP_SECONDS,
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": _USER,
@@ -189,7 +189,7 @@ def _container(namespace: str, name: str, setup: ProxySetup, parameters: Gateway
         "args": [
             *("--disable-hot-restart", "--reject-unknown-dynamic-fields"),
             *("--concurrency", str(parameters.concurrency), "--log-level", parameters.log_level),
-            *("--drain-time-s", "0", "--drain-strategy", "immediate"),  # revoked callers are cut off at once
+            *("--drain-time-s", "0", "--drain-strategy", "immediate"),  # connections of revoked callers end at once
             *("--service-cluster", "eastgate", "--service-node", f"gateway:{namespace}/{name}/$(POD_NAME)"),
             *("--config-yaml", _literal(_json(setup.bootstrap))),
         ],
@@ -209,7 +209,7 @@ def _container(namespace: str, name: str, setup: ProxySetup, parameters: Gateway
         "volumeMounts": _mounts(setup),
     }
     if parameters.drain_seconds:
-        # The pod is no endpoint of the Service any more, and connections go on.
+        # During this time the pod is no longer an endpoint of the Service, and its connections continue.
         container["lifecycle"] = {"preStop": {"sleep": {"seconds": parameters.drain_seconds}}}
     return container
 
@@ -219,7 +219,7 @@ def _json(value: object) -> str:
 
 
 def _literal(argument: str) -> str:
-    """Return an argument in which Kubernetes expands nothing."""
+    """Return an argument that Kubernetes does not expand."""
     return argument.replace("$", "$$")
 
 

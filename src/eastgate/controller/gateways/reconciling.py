@@ -1,7 +1,7 @@
-"""Make the objects of Gateways, and write what becomes of Gateways and routes into their status.
+"""Writes the objects of Gateways, and the status of Gateways and routes.
 
-Everything that is written is worked out elsewhere, from data. What is as it must be is not written again; a write that
-somebody else overtook is left for the next time, when the change of the other has been seen.
+Other modules compute everything that is written, from data. A correct object is not written again. After a conflict
+with another writer, the object waits for the next reconciliation, which sees the other change.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _RESOURCES: Final = {resource.kind: resource for resource in OBJECT_RESOURCES}
 
 @dataclass(frozen=True, slots=True)
 class GatewayView:
-    """What there is in a cluster: classes, Gateways and routes as the API server has them, and the world of the same.
+    """The state of a cluster: classes, Gateways and routes as the API server has them, and the world made from them.
 
-    `progress` is that of the proxies, by `namespace/name` of their Gateway. `unreadable` says why an object is not in
+    `progress` is the progress of proxies, by `namespace/name` of their Gateway. `unreadable` is why an object is not in
     the world.
     """
 
@@ -64,15 +64,15 @@ class GatewayView:
 
 @dataclass(frozen=True, slots=True)
 class ReconcileResult:
-    """What was written. `overtaken` are objects that somebody else wrote at the same time; `errors` have messages."""
+    """The result of a reconciliation. `conflicting` are objects with a conflicting write; `errors` are messages."""
 
     written: tuple[ObjectKey, ...] = ()
-    overtaken: tuple[ObjectKey, ...] = ()
+    conflicting: tuple[ObjectKey, ...] = ()
     errors: Mapping[ObjectKey, str] = field(default_factory=dict, hash=False)
 
 
 class GatewayReconciler:
-    """Reconciles all Gateways of our classes. One replica of the controller does so at a time."""
+    """The reconciler of all Gateways of Eastgate's classes. One replica of the controller runs it at a time."""
 
     def __init__(
         self,
@@ -87,12 +87,12 @@ class GatewayReconciler:
         self._now = now
 
     async def reconcile(self, view: GatewayView) -> ReconcileResult:
-        """Write what has to be written. Raises UnreachableError, and ApiError where objects cannot be listed."""
+        """Write all changes. Raises UnreachableError, and ApiError if objects cannot be listed."""
         return await _Reconciliation(self._connection, self._setup, self._defaults, timestamp(self._now()), view).run()
 
 
 class _Reconciliation:
-    """One reconciliation of everything."""
+    """One reconciliation of all Gateways and routes."""
 
     def __init__(
         self, connection: Connection, setup: ProxySetup, defaults: GatewayParameters, now: str, view: GatewayView
@@ -103,7 +103,7 @@ class _Reconciliation:
         self._now = now
         self._view = view
         self._written: list[ObjectKey] = []
-        self._overtaken: list[ObjectKey] = []
+        self._conflicting: list[ObjectKey] = []
         self._errors: dict[ObjectKey, str] = {}
 
     async def run(self) -> ReconcileResult:
@@ -117,7 +117,7 @@ class _Reconciliation:
         for gateway_class in classes.values():
             await self._write_class(gateway_class, config_maps)
         existing = await self._existing()
-        await self._delete_forsaken(existing)
+        await self._delete_foreign(existing)
         standings = {}
         for gateway in ours:
             standing = self._standing(gateway)
@@ -125,11 +125,11 @@ class _Reconciliation:
             gateway_class = classes[gateway["spec"]["gatewayClassName"]]
             try:
                 await self._reconcile_gateway(gateway, gateway_class, standing, existing, config_maps)
-            except ApiError as error:  # of one Gateway: the others must not wait for it
+            except ApiError as error:  # a failed Gateway must not stop the others
                 self._errors[key_of(gateway)] = error.message
         for route in self._view.routes:
             await self._write_route(route, standings)
-        return ReconcileResult(tuple(self._written), tuple(self._overtaken), self._errors)
+        return ReconcileResult(tuple(self._written), tuple(self._conflicting), self._errors)
 
     # Reading
 
@@ -141,7 +141,7 @@ class _Reconciliation:
     async def _config_maps(
         self, classes: Mapping[str, JsonObject], gateways: Iterable[JsonObject]
     ) -> dict[str, Mapping[str, str]]:
-        """Return the data of the ConfigMaps that parameters are in."""
+        """Return the data of the ConfigMaps with parameters."""
         keys = {key for entry in classes.values() for key in referenced_config_maps(entry, None)}
         keys |= {key for gateway in gateways for key in referenced_config_maps({}, gateway)}
         config_maps: dict[str, Mapping[str, str]] = {}
@@ -157,7 +157,7 @@ class _Reconciliation:
         return config_maps
 
     async def _existing(self) -> dict[ObjectKey, JsonObject]:
-        """Return all objects that were made for Gateways."""
+        """Return all objects that belong to Gateways."""
         existing: dict[ObjectKey, JsonObject] = {}
         for resource in OBJECT_RESOURCES:
             items, _ = await self._connection.list(resource, label_selector=GATEWAY_LABEL)
@@ -174,10 +174,10 @@ class _Reconciliation:
 
     # Objects
 
-    async def _delete_forsaken(self, existing: Mapping[ObjectKey, JsonObject]) -> None:
-        """Delete what was made for Gateways that belong to another controller now.
+    async def _delete_foreign(self, existing: Mapping[ObjectKey, JsonObject]) -> None:
+        """Delete the objects of Gateways that now belong to another controller.
 
-        What is left of deleted ones goes by itself. A Gateway whose class is gone belongs to nobody yet.
+        Kubernetes deletes the objects of deleted Gateways. A Gateway without its class belongs to no controller yet.
         """
         foreign = {
             entry["metadata"]["name"]
@@ -214,7 +214,7 @@ class _Reconciliation:
         except ParameterError as error:
             problem = str(error)
         except AddressError:
-            pass  # the status says so; what there is stays as it is
+            pass  # the status reports it, and existing objects stay
         else:
             if standing.gateway is not None:
                 foreign = await self._apply(gateway, wanted, owned)
@@ -228,7 +228,7 @@ class _Reconciliation:
     async def _apply(
         self, gateway: JsonObject, wanted: Sequence[JsonObject], owned: dict[ObjectKey, JsonObject]
     ) -> tuple[ObjectKey, ...]:
-        """Write what differs, and return what belongs to somebody else. `owned` is brought up to date."""
+        """Write the changes, and return the objects of other owners. `owned` is updated."""
         current = dict(owned)
         for entry in wanted:
             key = key_of(entry)
@@ -242,28 +242,30 @@ class _Reconciliation:
         return tuple(foreign)
 
     async def _create(self, wanted: Iterable[JsonObject], owned: dict[ObjectKey, JsonObject]) -> list[ObjectKey]:
-        """Create objects, and return those that somebody else created at the same time."""
+        """Create objects, and return those that another writer created at the same time."""
         foreign: list[ObjectKey] = []
         for entry in wanted:
             key, resource = key_of(entry), _RESOURCES[entry["kind"]]
             if entry["kind"] == "ServiceAccount":
                 created = await self._create_account(key, entry)
             else:
-                # Without force, nothing is taken from others who have written to it meanwhile.
+                # Without force, fields of a concurrent writer stay.
                 created = await self._try(key, self._connection.apply(resource, entry, manager=MANAGER, force=False))
             if created is not None and not _has_other_managers(created):
                 owned[key] = created
                 continue
             if created is not None:
                 await self._release(entry)
-            if created is not None or key in self._overtaken:
+            if created is not None or key in self._conflicting:
                 foreign.append(key)
             if entry["kind"] == "ServiceAccount":
                 break  # no pods without an account of their own
         return foreign
 
     async def _create_account(self, key: ObjectKey, account: JsonObject) -> JsonObject | None:
-        """Create an account. An account may have no fields at all, so that applying would not show whose it is."""
+        """Create an account, and then apply it. Applying alone would not reveal a concurrent creator of an account
+        without fields.
+        """
         metadata = {name: account["metadata"][name] for name in ("name", "namespace", "ownerReferences")}
         bare = {"apiVersion": account["apiVersion"], "kind": account["kind"], "metadata": metadata}
         resource = _RESOURCES[account["kind"]]
@@ -284,7 +286,7 @@ class _Reconciliation:
             owned.pop(key_of(gone), None)
 
     async def _release(self, obj: JsonObject) -> None:
-        """Take back what was applied to an object that somebody else created at the same time."""
+        """Remove the applied fields from an object that another writer created at the same time."""
         metadata = {key: obj["metadata"][key] for key in ("name", "namespace")}
         nothing = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata}
         await self._try(key_of(obj), self._connection.apply(_RESOURCES[obj["kind"]], nothing, manager=MANAGER))
@@ -327,7 +329,7 @@ class _Reconciliation:
             await self._write_status(route, {"parents": parents}, {"parents": parents})
 
     async def _write_status(self, obj: JsonObject, status: JsonObject, own: JsonObject) -> None:
-        """Write the status of an object, if it is another one. `own` are those of its fields that are ours."""
+        """Write the status of an object if it differs. `own` are the fields that Eastgate manages."""
         if status == (obj.get("status") or {}):
             return
         metadata = {
@@ -338,8 +340,8 @@ class _Reconciliation:
         written = await self._try(
             key_of(obj), self._connection.apply(resource, body, manager=STATUS_MANAGER, subresource="status")
         )
-        if written is not None and _is_left(written, own):
-            # By another manager, from whom applying takes nothing away.
+        if written is not None and _has_leftovers(written, own):
+            # They belong to another manager, and applying does not remove them.
             whole = {key: status.get(key) or [] for key in own}
             change = {"metadata": {"resourceVersion": written["metadata"]["resourceVersion"]}, "status": whole}
             where = (metadata["name"], metadata.get("namespace"))
@@ -347,12 +349,12 @@ class _Reconciliation:
             await self._try(key_of(obj), patch)
 
     async def _try(self, key: ObjectKey, writing: Any) -> JsonObject | None:
-        """Await a write, and note what became of it."""
+        """Await a write, and record its result."""
         try:
             answer: JsonObject | None = await writing
         except ApiError as error:
             if error.is_conflict or error.is_missing:
-                self._overtaken.append(key)
+                self._conflicting.append(key)
             else:
                 self._errors[key] = error.message
             return None
@@ -368,8 +370,8 @@ def _has_other_managers(obj: JsonObject) -> bool:
     return any(entry.get("manager") != MANAGER for entry in obj["metadata"].get("managedFields") or ())
 
 
-def _is_left(written: JsonObject, own: JsonObject) -> bool:
-    """Return whether a Gateway has listeners that are not among its own, or conditions of ours that are not wanted."""
+def _has_leftovers(written: JsonObject, own: JsonObject) -> bool:
+    """Return whether a Gateway still has listeners or conditions of Eastgate that are no longer wanted."""
     status = written.get("status") or {}
     if written["kind"] != "Gateway":
         return False

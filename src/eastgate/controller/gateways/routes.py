@@ -1,4 +1,4 @@
-"""What the status of a route says of each of its parents that is a Gateway of ours."""
+"""The status of routes, for each parent that is a Gateway of Eastgate."""
 
 from __future__ import annotations
 
@@ -17,21 +17,24 @@ from eastgate.controller.gateways.pods import CONTROLLER_NAME
 from eastgate.controller.gateways.unsupported import unsupported_parts
 
 _OWN_TYPES: Final = ("Accepted", "ResolvedRefs", "PartiallyInvalid")
-_MOST_PARENTS: Final = 32
-_UNSPOKEN: Final = {"HTTPRoute": ("kubernetes.io/h2c", "kubernetes.io/wss"), "GRPCRoute": ("kubernetes.io/wss",)}
-"""The protocols of backends that a gateway does not speak to them for routes of a kind."""
+_MAX_PARENTS: Final = 32
+_UNSUPPORTED_PROTOCOLS: Final = {
+    "HTTPRoute": ("kubernetes.io/h2c", "kubernetes.io/wss"),
+    "GRPCRoute": ("kubernetes.io/wss",),
+}
+"""The backend protocols that a gateway does not support, by the kind of the route."""
 _REASONS: Final = (
     (Detachment.HOSTNAME_TAKEN, "HostnameConflict", "an older route of another kind has some of its hostnames"),
     (Detachment.OTHER_HOSTNAME, "NoMatchingListenerHostname", "no listener has a hostname of this route"),
     (Detachment.OTHER_NAMESPACE, "NotAllowedByListeners", "no listener takes routes of this namespace"),
     (Detachment.OTHER_KIND, "NotAllowedByListeners", "no listener takes routes of this kind"),
 )
-"""The reason of a route that no listener takes: the first of these that some listener has."""
+"""The reasons for a route without a listener: the first one that applies to a listener counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayStanding:
-    """A Gateway of ours with its listeners. Without `gateway`, it cannot be read, and takes no routes."""
+    """A Gateway of Eastgate with its listeners. Without `gateway`, it cannot be read, and takes no routes."""
 
     gateway: Gateway | None
     listeners: tuple[ListenerStanding, ...] = ()
@@ -44,9 +47,9 @@ def route_parents(
     now: str,
     unreadable: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the `parents` of a route's status, with those of other controllers as they are.
+    """Return the `parents` of a route's status; the entries of other controllers stay as they are.
 
-    `gateways` are ours, by `namespace/name`; `unreadable` says why Eastgate cannot read the route, if so.
+    `gateways` are those of Eastgate, by `namespace/name`. `unreadable` is why Eastgate cannot read the route, or None.
     """
     metadata, status = route["metadata"], route.get("status") or {}
     existing: Sequence[Mapping[str, Any]] = status.get("parents") or []
@@ -72,7 +75,7 @@ def route_parents(
 
 
 def _merged(existing: Sequence[Mapping[str, Any]], wanted: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the entries of others and ours, each where it was; there is room for so many only."""
+    """Return all entries, each in its old place, up to the maximum number."""
     rest = list(wanted)
     merged: list[dict[str, Any]] = []
     for entry in existing:
@@ -83,7 +86,7 @@ def _merged(existing: Sequence[Mapping[str, Any]], wanted: Sequence[dict[str, An
         if same is not None:
             rest.remove(same)
             merged.append(same)
-    return (merged + rest)[: max(_MOST_PARENTS, len(merged))]
+    return (merged + rest)[: max(_MAX_PARENTS, len(merged))]
 
 
 def route_conditions(
@@ -116,17 +119,17 @@ def route_conditions(
 
 
 def _remark(route: Route) -> str:
-    """Return what a gateway does not do of a route, and serves it all the same."""
+    """Return the settings of a served route that have no effect at a gateway."""
     retried = [str(number) for number, rule in enumerate(rules_of(route)) if rule.retry is not None]
     return f"requests are not tried again: retry is not supported (rule {', '.join(retried)})" if retried else ""
 
 
 def _refusal(route: Route, parent: ParentRef, standing: GatewayStanding, world: World) -> tuple[str, str] | None:
-    """Return why no listener of a Gateway takes a route: the reason, and words."""
+    """Return why no listener of a Gateway takes a route: a reason and a message."""
     if standing.gateway is None:
         return "Pending", "the Gateway cannot be read"
     reasons: set[Detachment] = set()
-    closed: list[str] = []  # that would take it
+    closed: list[str] = []  # messages of listeners that would take the route
     others: list[str] = []
     for of_listener in standing.listeners:
         why = why_detached(world, standing.gateway, of_listener.listener, route, parent)
@@ -153,7 +156,7 @@ def _refusal(route: Route, parent: ParentRef, standing: GatewayStanding, world: 
 
 
 def reference_condition(route: Route, world: World) -> StatusCondition:
-    """Return whether all that a route refers to is there, may be referred to, and can be spoken to."""
+    """Return the condition for the references of a route: whether they exist, are granted and are supported."""
     problems = [
         problem
         for rule in rules_of(route)
@@ -170,7 +173,7 @@ def _reference_problem(route: Route, ref: RouteBackend, world: World) -> tuple[s
     name = f"{ref.kind} {ref.namespace}/{ref.name}"
     is_service = (ref.group, ref.kind) == ("", "Service")
     if not is_service and ref.kind not in BACKEND_KINDS:
-        return "InvalidKind", f"{ref.kind}.{ref.group} is no kind of backend"
+        return "InvalidKind", f"{ref.kind}.{ref.group} is not a kind of backend"
     if not world.granted(GATEWAY_GROUP, route.kind, route.namespace, ref.group, ref.kind, ref.namespace, ref.name):
         return "RefNotPermitted", f"no ReferenceGrant lets {route.kind}s of {route.namespace} refer to {name}"
     if not is_service:
@@ -184,6 +187,6 @@ def _reference_problem(route: Route, ref: RouteBackend, world: World) -> tuple[s
     port = next((port for port in service.ports if port.port == ref.port), None)
     if port is None:
         return "BackendNotFound", f"{name} has no port {ref.port}"
-    if port.app_protocol in _UNSPOKEN.get(route.kind, ()):
+    if port.app_protocol in _UNSUPPORTED_PROTOCOLS.get(route.kind, ()):
         return "UnsupportedProtocol", f"port {ref.port} of {name} speaks {port.app_protocol}"
     return None

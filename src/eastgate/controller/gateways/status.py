@@ -1,4 +1,4 @@
-"""The status of GatewayClasses and Gateways of ours."""
+"""The status of the GatewayClasses and Gateways of Eastgate."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from eastgate.controller.gateways.parameters import ParameterError
 from eastgate.controller.gateways.routes import GatewayStanding
 
 GATEWAY_CONDITIONS: Final = ("Accepted", "Programmed", "ResolvedRefs")
-_MOST_ADDRESSES: Final = 16
+_MAX_ADDRESSES: Final = 16
 _UNREADABLE: Final = "Eastgate cannot read this Gateway"
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayProgress:
-    """Whether all proxies of a Gateway have acknowledged its configuration. `detail` says what is missing."""
+    """Whether all proxies of a Gateway have acknowledged its configuration. `detail` names the missing part."""
 
     programmed: bool
     detail: str = ""
@@ -30,10 +30,10 @@ _UNKNOWN_PROGRESS: Final = GatewayProgress(False, "no proxy has connected yet")
 
 @dataclass(frozen=True, slots=True)
 class GatewayFacts:
-    """What is known of a Gateway beside its listeners.
+    """The facts about a Gateway beside its listeners.
 
-    `parameters` says what is wrong with its parameters, `unreadable` why it cannot be read. `service` is its Service,
-    and `foreign` are objects with names of its own that belong to somebody else.
+    `parameters` is the error in its parameters, and `unreadable` why it cannot be read. `service` is its Service.
+    `foreign` are objects with its names that belong to another owner.
     """
 
     parameters: str | None = None
@@ -44,7 +44,7 @@ class GatewayFacts:
 
 
 def class_status(gateway_class: Mapping[str, Any], problem: str | None, now: str) -> dict[str, Any]:
-    """Return the status of a GatewayClass of ours. `problem` says what is wrong with its parameters, if so."""
+    """Return the status of a GatewayClass of Eastgate. `problem` is the error in its parameters, or None."""
     if problem is None:
         accepted = StatusCondition.true("Accepted", "Accepted")
     else:
@@ -57,7 +57,7 @@ def class_status(gateway_class: Mapping[str, Any], problem: str | None, now: str
 def gateway_status(
     gateway: Mapping[str, Any], standing: GatewayStanding, facts: GatewayFacts, now: str
 ) -> dict[str, Any]:
-    """Return the status of a Gateway of ours; equal to the one that it has, if nothing changes."""
+    """Return the status of a Gateway of Eastgate; equal to the existing one if nothing changes."""
     before = gateway.get("status") or {}
     generation = int(gateway["metadata"].get("generation") or 0)
     accepted = _accepted(gateway, standing, facts)
@@ -87,7 +87,7 @@ def gateway_status(
 
 
 def service_addresses(service: Mapping[str, Any] | None) -> list[dict[str, str]]:
-    """Return the addresses that a Service has been given, as the status of its Gateway has them."""
+    """Return the addresses of a Service in the form of a Gateway's status."""
     if service is None:
         return []
     if service["spec"].get("type") != "LoadBalancer":
@@ -99,7 +99,7 @@ def service_addresses(service: Mapping[str, Any] | None) -> list[dict[str, str]]
             addresses.append({"type": "IPAddress", "value": ingress["ip"]})
         elif ingress.get("hostname"):
             addresses.append({"type": "Hostname", "value": ingress["hostname"]})
-    return addresses[:_MOST_ADDRESSES]
+    return addresses[:_MAX_ADDRESSES]
 
 
 def _accepted(gateway: Mapping[str, Any], standing: GatewayStanding, facts: GatewayFacts) -> StatusCondition:
@@ -119,7 +119,7 @@ def _accepted(gateway: Mapping[str, Any], standing: GatewayStanding, facts: Gate
         names = ", ".join(entry.listener.name for entry in broken)
         works = len(broken) < len(standing.listeners) or any(entry.is_open for entry in broken)
         build = StatusCondition.true if works else StatusCondition.false
-        return build("Accepted", "ListenersNotValid", f"listeners that take no connections: {names}")
+        return build("Accepted", "ListenersNotValid", f"listeners that accept no connections: {names}")
     if not standing.listeners:
         return StatusCondition.false("Accepted", "ListenersNotValid", "there are no listeners")
     return StatusCondition.true("Accepted", "Accepted", _remark(gateway))
@@ -141,7 +141,9 @@ def _programmed(
         return StatusCondition.false("Programmed", "Invalid", accepted.message)
     if facts.foreign:
         names = ", ".join(f"{kind} {namespace}/{name}" for kind, namespace, name in facts.foreign)
-        return StatusCondition.false("Programmed", "NoResources", f"exists, and belongs to somebody else: {names}")
+        return StatusCondition.false(
+            "Programmed", "NoResources", f"objects of these names exist and have another owner: {names}"
+        )
     if not any(entry.is_usable for entry in standing.listeners):
         return StatusCondition.false("Programmed", "Invalid", accepted.message)
     if not addresses:

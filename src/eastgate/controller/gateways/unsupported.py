@@ -1,4 +1,4 @@
-"""What a gateway cannot do of a route as it is written, and answers with an error."""
+"""Finds the parts of a route that a gateway does not support, and answers with an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eastgate.envoy.plan.gateway import GatewayDestination
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedParts:
-    """What is not supported, by the number of the rule, and whether that is all of the route."""
+    """The unsupported parts of a route by rule number. `is_whole`: no part is supported."""
 
     rules: tuple[tuple[int, tuple[str, ...]], ...] = ()
     is_whole: bool = False
@@ -21,7 +21,7 @@ class UnsupportedParts:
 
 
 def unsupported_parts(route: Route, world: World) -> UnsupportedParts:
-    """Return what closes backends of a route at a gateway, by the plan that the gateway is configured from."""
+    """Return the parts of a route that close its backends at a gateway, from the plan of the gateway."""
     nowhere = GatewayNamed(route.namespace, "")
     rules = {each.routed.rule: each.routed for each in candidates_of(world, nowhere, "", route, None)}
     closed = {

@@ -1,4 +1,4 @@
-"""Sidecars in pods: who gets one, what it consists of, and how connections get to it. Pure: data in, data out."""
+"""Sidecars in pods: which pods get one, its containers, and its redirection. Pure functions from data to data."""
 
 from eastgate.controller.injection.inject import eject, inject, inject_manifest, is_wanted, json_patch, pod_of
 from eastgate.controller.injection.objections import warnings_of

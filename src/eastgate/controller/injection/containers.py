@@ -23,47 +23,47 @@ from eastgate.controller.injection.redirection import Redirection, render_rules
 from eastgate.envoy.config.bootstrap import pod_bootstrap, secret_sources
 from eastgate.envoy.config.probes import PROBE_PORT, READY_PATH, AppProbe
 
-# Reads fields of pods. What the API server would refuse is refused here as well, and never guessed at.
+# Reads fields of pods. Fields that the API server would refuse are refused here too, never guessed.
 
 
 Plain = dict[str, Any]
 
 
 def mapping(of: Plain, key: str) -> Plain:
-    """Return the mapping at a key; an empty one where there is none."""
+    """Return the mapping at a key, or an empty one. Raises InjectionRefused for other values."""
     value = of.get(key)
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InjectionRefused(f"`{key}` is no mapping")
+        raise InjectionRefused(f"`{key}` is not a mapping")
     return value
 
 
 def mappings(of: Plain, key: str) -> list[Plain]:
-    """Return the list of mappings at a key; an empty one where there is none."""
+    """Return the list of mappings at a key, or an empty one. Raises InjectionRefused for other values."""
     value = of.get(key)
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-        raise InjectionRefused(f"`{key}` is no list of mappings")
+        raise InjectionRefused(f"`{key}` is not a list of mappings")
     return value
 
 
 def strings(of: Plain, key: str) -> dict[str, str]:
-    """Return the mapping of texts to texts at a key."""
+    """Return the mapping of strings to strings at a key. Raises InjectionRefused for other values."""
     values = mapping(of, key)
     if not all(isinstance(text, str) for entry in values.items() for text in entry):
-        raise InjectionRefused(f"`{key}` has a value that is no text")
+        raise InjectionRefused(f"`{key}` has a value that is not a string")
     return values
 
 
 def containers_of(spec: Plain) -> list[Plain]:
-    """Return all containers of a pod, those that run first included."""
+    """Return all containers of a pod, including init containers."""
     return [*mappings(spec, "initContainers"), *mappings(spec, "containers"), *mappings(spec, "ephemeralContainers")]
 
 
-_POD_ADDRESS = "pod.address.invalid"  # Kubernetes puts the address in its place when the container starts
-# Both programs replace a whole table or nothing. Without IPv6 in the pod there is nothing to redirect.
+_POD_ADDRESS = "pod.address.invalid"  # Kubernetes replaces it with the address when the container starts
+# Both programs replace a table as a whole or not at all. A pod without IPv6 needs no IPv6 rules.
 _REDIRECT = """\
 printf %s "$RULES" | iptables-restore || printf %s "$RULES" | iptables-legacy-restore
 if [ -e /proc/net/if_inet6 ]; then
@@ -79,7 +79,7 @@ _CONFINED: Plain = {
 
 
 def redirect_container(options: InjectionOptions, redirection: Redirection) -> Plain:
-    """Return the container that redirects connections, and then ends. The pod does not start where it fails."""
+    """Return the container that redirects connections, and then ends. If it fails, the pod does not start."""
     return {
         "name": REDIRECT_CONTAINER,
         "image": options.proxy_image,
@@ -101,7 +101,7 @@ def redirect_container(options: InjectionOptions, redirection: Redirection) -> P
 
 
 def proxy_container(options: InjectionOptions, probes: Sequence[AppProbe]) -> Plain:
-    """Return the container of the proxy, which runs for as long as the pod does."""
+    """Return the container of the proxy, which runs as long as the pod."""
     files = options.files
     ready = {"httpGet": {"path": READY_PATH, "port": PROBE_PORT, "scheme": "HTTP"}}
     mounts = [
@@ -119,7 +119,7 @@ def proxy_container(options: InjectionOptions, probes: Sequence[AppProbe]) -> Pl
         "args": [
             *("--disable-hot-restart", "--reject-unknown-dynamic-fields"),
             *("--concurrency", str(options.concurrency)),
-            *("--drain-time-s", "0", "--drain-strategy", "immediate"),  # revoked callers are cut off at once
+            *("--drain-time-s", "0", "--drain-strategy", "immediate"),  # connections of revoked callers end at once
             *("--log-level", "warning", "--file-flush-interval-msec", "1000"),
             *("--service-cluster", "eastgate", "--service-node", "$(POD_NAMESPACE)/$(POD_NAME)"),
             *("--config-yaml", _bootstrap_argument(options, probes)),
@@ -145,7 +145,7 @@ def proxy_container(options: InjectionOptions, probes: Sequence[AppProbe]) -> Pl
 
 
 def _bootstrap_argument(options: InjectionOptions, probes: Sequence[AppProbe]) -> str:
-    """Return the bootstrap as Kubernetes takes an argument: `$(NAME)` is replaced in it, and `$$` stands for `$`."""
+    """Return the bootstrap as an argument: Kubernetes replaces `$(NAME)`, and reads `$$` as `$`."""
     plain = pod_bootstrap(options.control_plane, options.files, address=_POD_ADDRESS, probes=probes)
     return json.dumps(plain, separators=(",", ":")).replace("$", "$$").replace(_POD_ADDRESS, "$(POD_IP)")
 
@@ -155,7 +155,7 @@ def _of_pod(name: str, field: str) -> Plain:
 
 
 def source_annotations(options: InjectionOptions) -> dict[str, str]:
-    """Return the annotations that become files for the proxy: they say where its secrets are, and hold none."""
+    """Return the annotations that become files for the proxy. They hold paths of secrets, but no secrets."""
     sources = secret_sources(options.files)
     return {SOURCE_ANNOTATIONS[name]: json.dumps(sources[name], separators=(",", ":")) for name in sorted(sources)}
 

@@ -1,4 +1,4 @@
-"""A pod in, the same pod with a sidecar out. Pure: it reads nothing but what it is given."""
+"""Injects sidecars into pods. Pure functions of their arguments."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from eastgate.controller.injection.options import InjectionOptions, InjectionRef
 from eastgate.controller.injection.redirection import redirection_of
 from eastgate.envoy.config.probes import PROBE_PORT, AppProbe, ProbeKind
 
-# Probes of kubelets, led to the proxy: they come in clear text from the node, and policies would deny them.
+# Kubelet probes go to the proxy: they come in plain text from the node, and policies would deny them.
 
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS = ("httpGet", "tcpSocket", "grpc")
-_LONGEST = 3600  # seconds between two probes
+_MAX_PROBE_SECONDS = 3600  # between two probes
 
 
 def rewrite_probes(container: Plain) -> tuple[Plain, dict[str, Any], list[AppProbe]]:
-    """Return a container whose probes ask the proxy, the probes that it had, and what the proxy is to probe itself."""
+    """Return a container whose probes go to the proxy, its original probes, and the probes that the proxy makes."""
     rewritten, originals, probes = deepcopy(container), {}, []
     for field in _PROBES:
         probe = mapping(container, field)
@@ -57,16 +57,16 @@ def rewrite_probes(container: Plain) -> tuple[Plain, dict[str, Any], list[AppPro
 
 
 def restore_probes(containers: list[Plain], annotation: str | None) -> list[Plain]:
-    """Return containers with the probes that they had before."""
+    """Return containers with their original probes."""
     from eastgate.reading.strict_json import read_object
 
     try:
         read = read_object((annotation or "{}").encode())
     except ValueError:
-        raise InjectionRefused("the annotation with the original probes is no JSON object") from None
+        raise InjectionRefused("the annotation with the original probes is not a JSON object") from None
     by_container = {name: probes for name, probes in read.items() if isinstance(probes, dict)}
     if by_container.keys() != read.keys():
-        raise InjectionRefused("the annotation with the original probes is no mapping")
+        raise InjectionRefused("the annotation with the original probes is not a mapping")
     return [
         container | {field: deepcopy(by_container[name][field]) for field in _PROBES if field in by_container[name]}
         if (name := container.get("name")) in by_container
@@ -76,11 +76,11 @@ def restore_probes(containers: list[Plain], annotation: str | None) -> list[Plai
 
 
 def _read(container: Plain, field: str, probe: Plain) -> AppProbe | None:
-    """Return the probe of an application; None for one that does not come in through the network."""
+    """Return the probe of an application, or None for a probe that does not use the network of the pod."""
     handler = next((handler for handler in _HANDLERS if handler in probe), None)
     action = mapping(probe, handler) if handler is not None else {}
     if handler is None or action.get("host"):
-        return None  # not of this pod
+        return None  # it does not probe this pod
     kind, target = ProbeKind.TCP, ""
     if handler == "httpGet":
         kind = ProbeKind.HTTPS if str(action.get("scheme", "HTTP")).upper() == "HTTPS" else ProbeKind.HTTP
@@ -112,14 +112,14 @@ def _port(container: Plain, action: Plain) -> int:
 
 def _seconds(probe: Plain, field: str, otherwise: int) -> int:
     value = probe.get(field) or otherwise
-    return min(value, _LONGEST) if isinstance(value, int) and value > 0 else otherwise
+    return min(value, _MAX_PROBE_SECONDS) if isinstance(value, int) and value > 0 else otherwise
 
 
-# JSON patches (RFC 6902), in which an admission webhook says what it changes.
+# JSON patches (RFC 6902), the form in which an admission webhook returns changes.
 
 
 def json_patch(before: Plain, after: Plain) -> list[Plain]:
-    """Return the operations that make the one of the other. Lists are replaced as a whole."""
+    """Return the operations that turn `before` into `after`. Lists are replaced as a whole."""
     return list(_operations(before, after, ""))
 
 
@@ -146,9 +146,9 @@ _GATEWAY = "eastgate.dev/gateway"  # label: the pod is a proxy itself
 
 
 def is_wanted(pod: Plain, namespace_labels: Mapping[str, str]) -> bool:
-    """Return whether a pod is to have a sidecar: by what it says itself, or else by what its namespace says.
+    """Return whether a pod gets a sidecar: by its own label or annotation, or else by its namespace.
 
-    A label counts before an annotation. A pod on the network of its node never has one, nor has one of Windows.
+    A label counts before an annotation. A pod on the network of its node, or on Windows, never gets a sidecar.
     """
     metadata = mapping(pod, "metadata")
     labels = strings(metadata, "labels")
@@ -166,9 +166,9 @@ def _can_have(pod: Plain) -> bool:
 
 
 def inject(pod: Plain, options: InjectionOptions) -> Plain | None:
-    """Return a pod with its sidecar; None where it has exactly that sidecar, or cannot have any (`hostNetwork`).
+    """Return a pod with its sidecar, or None if it has exactly that sidecar, or cannot have one (`hostNetwork`).
 
-    Raises InjectionRefused for a pod whose sidecar would not enforce. One with another sidecar of ours gets this one.
+    Raises InjectionRefused for a pod whose sidecar would not enforce. Another sidecar of Eastgate is replaced.
     """
     if not _can_have(pod):
         return None
@@ -185,15 +185,15 @@ def _inject(pod: Plain, options: InjectionOptions) -> Plain:
     originals: dict[str, Any] = {}
     probes: list[AppProbe] = []
 
-    def lead_probes(container: Plain) -> Plain:
+    def redirect_probes(container: Plain) -> Plain:
         rewritten, kept, of_app = rewrite_probes(container)
         probes.extend(of_app)
         if kept:
             originals[str(container.get("name"))] = kept
         return rewritten
 
-    spec["containers"] = [lead_probes(container) for container in mappings(spec, "containers")]
-    first = [lead_probes(container) for container in mappings(spec, "initContainers")]
+    spec["containers"] = [redirect_probes(container) for container in mappings(spec, "containers")]
+    first = [redirect_probes(container) for container in mappings(spec, "initContainers")]
     own = [redirect_container(options, redirection_of(annotations)), proxy_container(options, probes)]
     spec["initContainers"] = [*own, *first]
     spec["volumes"] = [*mappings(spec, "volumes"), *volumes(options)]
@@ -225,7 +225,7 @@ def _put(into: Plain, key: str, value: Any) -> None:
         into.pop(key, None)
 
 
-# Sidecars in manifests of pods, and of all that makes pods.
+# Sidecars in manifests of pods and of workloads.
 
 
 _TEMPLATE = ("spec", "template")
@@ -244,7 +244,7 @@ _PATHS: dict[tuple[str, str], tuple[str, ...]] = {
 
 
 def pod_of(manifest: Plain) -> Plain | None:
-    """Return the pod, or the template of pods, in a manifest; None where there is none."""
+    """Return the pod or the pod template in a manifest, or None."""
     path = _path_of(manifest)
     if path is None:
         return None
@@ -255,7 +255,8 @@ def pod_of(manifest: Plain) -> Plain | None:
 
 
 def inject_manifest(manifest: Plain, options: InjectionOptions) -> tuple[Plain, tuple[str, ...]]:
-    """Return a manifest whose pods have sidecars, and warnings. What makes no pods, or pods without, stays as it is.
+    """Return a manifest with sidecars in its pods, and warnings. A manifest without pods, or for pods without a
+    sidecar, stays as it is.
 
     Raises InjectionRefused for pods whose sidecar would not enforce.
     """

@@ -1,4 +1,4 @@
-"""What speaks against a sidecar in a pod: what makes it worthless, and what only weakens it."""
+"""Checks whether a pod can have a sidecar: errors make the sidecar ineffective, and warnings weaken it."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from eastgate.controller.injection.options import InjectionRefused
 from eastgate.controller.injection.redirection import redirection_of
 
 _OWN = frozenset({REDIRECT_CONTAINER, PROXY_CONTAINER})
-_OPENING = frozenset({"NET_ADMIN", "SYS_ADMIN", "ALL"})  # who has them may undo the redirection
+_BYPASS_CAPABILITIES = frozenset({"NET_ADMIN", "SYS_ADMIN", "ALL"})  # these can undo the redirection
 
 
 def check_pod(pod: Plain) -> None:
-    """Raise InjectionRefused for a pod, without a sidecar, whose sidecar would not enforce."""
+    """Raise InjectionRefused for a pod without a sidecar whose sidecar would not enforce."""
     spec = mapping(pod, "spec")
     redirection_of(strings(mapping(pod, "metadata"), "annotations"))
     if mapping(spec, "securityContext").get("runAsUser") == PROXY_UID:
         raise InjectionRefused(_bypass("the pod"))
     for volume in mappings(spec, "volumes"):
         if volume.get("name") in VOLUMES:
-            raise InjectionRefused(f"the volume {volume.get('name')} has a name that is the sidecar's")
+            raise InjectionRefused(f"the volume {volume.get('name')} has a name that is reserved for the sidecar")
         if any(_is_for_the_control_plane(source) for source in mappings(mapping(volume, "projected"), "sources")):
             raise InjectionRefused(
                 f"the volume {volume.get('name')} has a token for the control plane: "
-                "who reads it can say to be the sidecar, and that policies are in force"
+                "a process that reads it can pose as the sidecar, and report that policies are in force"
             )
     for container in containers_of(spec):
         _check_container(container)
@@ -48,23 +48,25 @@ def _is_for_the_control_plane(source: Plain) -> bool:
 def _check_container(container: Plain) -> None:
     name = f"container {container.get('name')}"
     if container.get("name") in _OWN:
-        raise InjectionRefused(f"{name} has a name that is the sidecar's")
+        raise InjectionRefused(f"{name} has a name that is reserved for the sidecar")
     if mapping(container, "securityContext").get("runAsUser") == PROXY_UID:
         raise InjectionRefused(_bypass(name))
     for mount in (*mappings(container, "volumeMounts"), *mappings(container, "volumeDevices")):
         if mount.get("name") in VOLUMES:
-            raise InjectionRefused(f"{name} mounts {mount.get('name')}, which is the sidecar's")
+            raise InjectionRefused(f"{name} mounts {mount.get('name')}, which only the sidecar may mount")
     for port in mappings(container, "ports"):
         if port.get("containerPort") in OWN_PORTS and port.get("protocol", "TCP") == "TCP":
-            raise InjectionRefused(f"{name} has the port {port.get('containerPort')}, which is the sidecar's")
+            raise InjectionRefused(
+                f"{name} has the port {port.get('containerPort')}, which is reserved for the sidecar"
+            )
 
 
 def _bypass(what: str) -> str:
-    return f"{what} runs as user {PROXY_UID}, whose connections are not redirected: only the sidecar may"
+    return f"{what} runs as user {PROXY_UID}, whose connections are not redirected: use another user"
 
 
 def warnings_of(pod: Plain) -> tuple[str, ...]:
-    """Return what lets connections of a pod get past its sidecar, in sentences for who creates it."""
+    """Return warnings for the creator of a pod: settings by which connections bypass its sidecar."""
     return tuple(_warnings(pod))
 
 
@@ -74,7 +76,7 @@ def _warnings(pod: Plain) -> Iterator[str]:
         if annotations.get(key, "").strip():
             yield f"{key}: no policy is enforced on {annotations[key]}"
     if spec.get("hostNetwork") is True:
-        yield "hostNetwork: a pod on the network of its node has no sidecar, and no policy is enforced at it"
+        yield "hostNetwork: a pod on the network of its node has no sidecar, and no policy is enforced for it"
     for shared in ("shareProcessNamespace", "hostPID"):
         if spec.get(shared) is True:
             yield f"{shared}: containers that run as root can read the sidecar's keys"
@@ -86,10 +88,10 @@ def _warnings(pod: Plain) -> Iterator[str]:
 def _container_warnings(container: Plain) -> Iterator[str]:
     name, context = container.get("name"), mapping(container, "securityContext")
     added = mapping(context, "capabilities").get("add") or ()
-    for capability in sorted(_OPENING & {str(word).upper().removeprefix("CAP_") for word in added}):
+    for capability in sorted(_BYPASS_CAPABILITIES & {str(word).upper().removeprefix("CAP_") for word in added}):
         yield f"container {name} has {capability}, with which it can undo the redirection to the sidecar"
     if context.get("privileged") is True:
         yield f"container {name} is privileged, and can undo the redirection to the sidecar"
     for hook, handler in mapping(container, "lifecycle").items():
         if isinstance(handler, dict) and ("httpGet" in handler or "tcpSocket" in handler):
-            yield f"container {name}: {hook} comes in clear text from the node, and policies decide it; use exec"
+            yield f"container {name}: {hook} comes in plain text from the node, and policies apply to it; use exec"

@@ -1,4 +1,4 @@
-"""What an injected sidecar is like, for a whole cluster."""
+"""The options of injected sidecars, for a whole cluster."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from eastgate.controller.injection.names import AUDIENCE
 from eastgate.envoy.config.bootstrap import ControlPlane, ProxyFiles
 
 
-class InjectionRefused(Exception):  # noqa: N818 - a verdict, said to who creates the pod
-    """A pod that cannot have a sidecar, and must not run without one."""
+class InjectionRefused(Exception):  # noqa: N818 - a verdict for the creator of the pod
+    """The pod cannot have a sidecar, and must not run without one."""
 
 
 @dataclass(frozen=True, slots=True)

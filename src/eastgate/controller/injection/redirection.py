@@ -1,7 +1,7 @@
 """The redirection of a pod's TCP connections to its proxy, as the input of `iptables-restore`.
 
-Whatever arrives from outside goes to the proxy, whichever process listens for it. What leaves goes to the proxy too,
-but for the proxy's own connections, which are known by their user, and for those that stay in the pod.
+Every inbound connection goes to the proxy, for any listening process. Outbound connections go to the proxy too, except
+those of the proxy itself, which has its own user, and connections within the pod.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INBOUND, _OUTBOUND = "EASTGATE_INBOUND", "EASTGATE_OUTBOUND"
 
 @dataclass(frozen=True, slots=True)
 class Redirection:
-    """What is not redirected: policies do not apply to it."""
+    """The connections that are not redirected. Policies do not apply to them."""
 
     inbound_ports: tuple[int, ...] = ()
     outbound_ports: tuple[int, ...] = ()
@@ -36,7 +36,7 @@ class Redirection:
 
 
 def redirection_of(annotations: Mapping[str, str]) -> Redirection:
-    """Read the exclusions of a pod. Raises InjectionRefused for what is no port and no range."""
+    """Read the exclusions of a pod. Raises InjectionRefused for an invalid port or range."""
     return Redirection(
         tuple(_ports(annotations, EXCLUDED_INBOUND_PORTS)),
         tuple(_ports(annotations, EXCLUDED_OUTBOUND_PORTS)),
@@ -51,7 +51,7 @@ def _words(annotations: Mapping[str, str], key: str) -> list[str]:
 def _ports(annotations: Mapping[str, str], key: str) -> Iterator[int]:
     for word in _words(annotations, key):
         if not is_port(word):
-            raise InjectionRefused(f"the annotation {key} has {word!r}, which is no port")
+            raise InjectionRefused(f"the annotation {key} has {word!r}, which is not a port")
         yield int(word)
 
 
@@ -60,7 +60,7 @@ def _ranges(annotations: Mapping[str, str], key: str) -> Iterator[IPv4Network | 
         try:
             yield parse_network(word, strict=True)
         except ValueError:
-            raise InjectionRefused(f"the annotation {key} has {word!r}, which is no range of addresses") from None
+            raise InjectionRefused(f"the annotation {key} has {word!r}, which is not a range of addresses") from None
 
 
 def render_rules(redirection: Redirection, version: int = 4) -> str:
@@ -82,7 +82,7 @@ def _inbound(redirection: Redirection) -> Iterator[str]:
 
 def _outbound(redirection: Redirection, version: int) -> Iterator[str]:
     yield f"-A {_OUTBOUND} -m owner --uid-owner {PROXY_UID} -j RETURN"
-    yield f"-A {_OUTBOUND} -o lo -j RETURN"  # also a pod's calls to its own address
+    yield f"-A {_OUTBOUND} -o lo -j RETURN"  # includes calls of a pod to its own address
     for network in redirection.outbound_ranges:
         if network.version == version:
             yield f"-A {_OUTBOUND} -d {network} -j RETURN"

@@ -1,1 +1,1 @@
-"""The control plane of proxies in the cluster: who they are, what they get, and what they have acknowledged."""
+"""The control plane of proxies in the cluster: their identities, resources and acknowledgements."""

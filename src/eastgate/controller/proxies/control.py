@@ -1,6 +1,6 @@
-"""The control plane of one replica: an authority that changes in, what proxies enforce out, and a report of it.
+"""The control plane of one replica: it follows a changing authority, configures proxies, and reports their progress.
 
-Whoever changes the authority holds `lock`, and calls `follow` afterwards, both in the thread of the event loop.
+To change the authority, hold `lock` and call `follow` afterwards, both in the thread of the event loop.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ from eastgate.envoy.server import (
 
 _LOG = logging.getLogger(__name__)
 _NO_CERTIFICATE: Final = "a workload without a certificate"
-_AT_ONCE: Final = 4  # proxies whose resources are computed without a pause
+_RENEWAL_BATCH: Final = 4  # proxies that are renewed without a pause
 _NOTHING: Final = Touched(frozenset(), Change())
 
 
 class ProxyControl:
     """Serves the proxies of a cluster from one replica. Use it with `async with`, and call `start` then.
 
-    `replica` is its name in reports. `session_key` is what all replicas share (see `SharedCa`). `site_of` makes the
-    site of a pod's sidecar. With `on_record`, proxies send what they log of decisions, and it is called with each.
+    `replica` is its name in reports. `session_key` is the key that all replicas share (see `SharedCa`). `site_of`
+    returns the site of a pod's sidecar. With `on_record`, proxies send their logs of decisions, and it is called with
+    each record.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class ProxyControl:
         on_record: OnRecord | None = None,
     ) -> None:
         self.store = Store()
-        preparing = _Preparing(authenticator, self._prepare)
+        preparing = _PreparingAuthenticator(authenticator, self._prepare)
         self.server = AdsServer(self.store, preparing, metrics or Metrics(), on_record=on_record)
         self.enforcement = Enforcement(
             authority,
@@ -83,8 +84,8 @@ class ProxyControl:
         self.tracker = ProgressTracker(replica, self.server, self.enforcement)
         self._authenticator = authenticator
         self.has_begun = False
-        """Whether what proxies enforce was computed once."""
-        self._touched = everything(authority.world)  # and not enforced yet
+        """Whether the resources of proxies were computed once."""
+        self._touched = everything(authority.world)  # changes that are not enforced yet
         self._following = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._renewing: asyncio.Task[None] | None = None
@@ -101,7 +102,7 @@ class ProxyControl:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop_logging()  # proxies are not lost if the replica stops
+        self._stop_logging()  # when the replica stops, proxies do not count as lost
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -113,7 +114,7 @@ class ProxyControl:
         addresses: Iterable[tuple[str, grpc.ServerCredentials | None]],
         policies: Mapping[str, tuple[int, str]] | None = None,
     ) -> list[int]:
-        """Enforce the authority as it is, with these policies (see `follow`), and listen; return the ports."""
+        """Enforce the current authority with these policies (see `follow`), and listen; return the ports."""
         await self.follow(policies=policies)
         self.has_begun = True
         return await self.server.start_all(addresses)
@@ -126,10 +127,10 @@ class ProxyControl:
         policies: Mapping[str, tuple[int, str]] | None = None,
         removed: Iterable[str] = (),
     ) -> frozenset[str]:
-        """Enforce what has become of the authority; return the nodes that were looked at again.
+        """Enforce the changed authority; return the nodes whose resources were computed again.
 
-        `policies` are those that have changed, by the names that resources have for them (`policy_name`), with
-        generation and uid; `removed` are those that are gone.
+        `policies` are the changed policies by their name in resources (`policy_name`), with generation and uid.
+        `removed` are the removed ones.
         """
         self._touched |= touched
         async with self._following:
@@ -148,23 +149,23 @@ class ProxyControl:
         return nodes
 
     async def _renew(self) -> None:
-        """Have all proxies know the identities that there are, a few at a time: others have their turn in between."""
-        goes_on = True
-        while goes_on:
+        """Renew the known identities of all proxies, a few at a time, so that other work runs in between."""
+        has_more = True
+        while has_more:
             async with self._following:
                 with self.lock:
-                    goes_on = self.enforcement.renew(_AT_ONCE)
+                    has_more = self.enforcement.renew(_RENEWAL_BATCH)
             await asyncio.sleep(0)
 
     async def _prepare(self, proxy: AuthenticatedProxy) -> None:
-        """Have everything that a proxy is to have in the store before its stream begins: nothing is taken from it."""
+        """Put all resources of a proxy into the store before its stream begins, so that it loses none."""
         self.sites.connect(proxy.name)
         if self.sites.has_new or self._touched.change:
             await self.follow()
         await self.serve(proxy.node)
 
     async def serve(self, node: str) -> None:
-        """Publish what the proxy of a pod is to have, from now on: all of it at once, with its certificate."""
+        """Publish the resources of a pod's proxy from now on, at once and with its certificate."""
         if not self.enforcement.serves(node):
             async with self._following:
                 await self._publish_secrets([node])
@@ -172,16 +173,16 @@ class ProxyControl:
                     self.enforcement.serve(node)
 
     async def raise_failure(self) -> None:
-        """Wait until a task that sends changes to proxies fails. Raises its error."""
+        """Wait until a task that sends changes to proxies fails, and raise its error."""
         await self._failed.wait()
         raise RuntimeError("proxies may lack the last change") from self._failure
 
     def report(self) -> ReplicaReport:
-        """Return what this replica has applied, and what the proxies have made of it."""
+        """Return the report of this replica: its applied policies, and the progress of the proxies."""
         world = self.enforcement.authority.world
         return self.tracker.report({node: proxies_of(world, node) for node in self.enforcement.nodes})
 
-    # What proxies do
+    # Proxies
 
     def _on_event(self, event: ServerEvent) -> None:
         if isinstance(event, Connected):
@@ -206,7 +207,7 @@ class ProxyControl:
             self._failed.set()
 
     async def _publish_secrets(self, nodes: Iterable[str], removed: Iterable[str] = ()) -> None:
-        """Publish the SVIDs and bundles of nodes that are new or have another identity; release what nobody has."""
+        """Publish the SVIDs and bundles of nodes that are new or have another identity; release unused ones."""
         for node, error in (await self.plane.publish_secrets(nodes, removed)).items():
             if error is not None:
                 fields = {**_place_of(node), "trouble": _NO_CERTIFICATE}
@@ -215,8 +216,8 @@ class ProxyControl:
                 _LOG.info("%s has a certificate again", node, extra={**_place_of(node), "over": _NO_CERTIFICATE})
 
 
-class _Preparing:
-    """An authenticator that has something done for each proxy that it admits, before its stream begins."""
+class _PreparingAuthenticator:
+    """An authenticator that awaits `prepare` for each admitted proxy, before its stream begins."""
 
     def __init__(
         self, authenticator: PodAuthenticator, prepare: Callable[[AuthenticatedProxy], Awaitable[None]]

@@ -1,11 +1,12 @@
-"""Acknowledgements as data: which generation of which policy each proxy enforces, and if it does not, why.
+"""Acknowledgements as data: the generation of each policy that each proxy enforces, and the reason if it does not.
 
-Proxies connect to any replica of the control plane, and one replica writes status. So each replica makes a
-`ReplicaReport`, which travels as JSON; the leader merges them and asks `MeshReport.progress`.
+Proxies connect to any replica of the control plane, but only one replica writes status. So each replica makes a
+`ReplicaReport`, which is sent as JSON. The leader merges the reports and calls `MeshReport.progress`.
 
-A replica counts what it applies: each change of policies has a revision, and each proxy has the last revision at which
-it had acknowledged everything. A policy is in force at a proxy if the proxy has acknowledged the revision of that
-generation, or a later one. Revisions of two replicas are not comparable; a report keeps both sides of the comparison.
+A replica counts what it applies: each change of policies has a revision. Each proxy has a last acknowledged revision,
+with which it also acknowledged all earlier ones. A policy is in force at a proxy if the proxy acknowledged the revision
+of that generation, or a later one. Revisions of two replicas are not comparable, so a report holds both sides of the
+comparison.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ _FORMAT: Final = 1
 
 
 class ProgressState(enum.StrEnum):
-    """How far a policy has come at a proxy, or at all proxies of a node: there the worst of them, in this order."""
+    """The progress of a policy at a proxy, or at all proxies of a node: then the worst one counts, in this order."""
 
     ENFORCED = "enforced"
     WAITING = "waiting"  # the proxy has not acknowledged it yet
-    CLOSED = "closed"  # the proxy refuses every connection to a port where the policy decides
-    PASSED = "passed"  # the pod does not redirect a port to the proxy where the policy decides
-    REJECTED = "rejected"  # the proxy has rejected a resource that was made from the policy
-    DISCONNECTED = "disconnected"  # the proxy is connected to no replica: what it enforces is not known
-    NOT_APPLIED = "not-applied"  # the replica that serves the proxy has not applied this generation
-    NO_ADDRESS = "no-address"  # a pod that is not reachable yet
-    NO_PROXY = "no-proxy"  # nothing enforces policies there
+    CLOSED = "closed"  # the proxy refuses every connection to a port at which the policy decides
+    PASSED = "passed"  # the pod does not redirect a port at which the policy decides
+    REJECTED = "rejected"  # the proxy rejected a resource of the policy
+    DISCONNECTED = "disconnected"  # no replica serves the proxy: its configuration is unknown
+    NOT_APPLIED = "not-applied"  # the replica of the proxy has not applied this generation
+    NO_ADDRESS = "no-address"  # the pod is not reachable yet
+    NO_PROXY = "no-proxy"  # the node has no proxy
 
 
 _ORDER: Final = {state: rank for rank, state in enumerate(ProgressState)}
@@ -41,9 +42,9 @@ _ORDER: Final = {state: rank for rank, state in enumerate(ProgressState)}
 
 @dataclass(frozen=True, slots=True)
 class AppliedPolicy:
-    """The generation of a policy that a replica enforces, and the revision that brought it.
+    """The generation of a policy that a replica enforces, and its revision.
 
-    `uid` tells apart a policy and another of its name that was created later.
+    `uid` distinguishes a policy from a later one of the same name.
     """
 
     generation: int
@@ -53,7 +54,7 @@ class AppliedPolicy:
 
 @dataclass(frozen=True, slots=True)
 class RejectedResource:
-    """A resource whose wanted version a proxy has rejected, with the policies that it was made from."""
+    """A resource whose wanted version a proxy rejected, with the policies from which it was made."""
 
     type_url: str
     name: str
@@ -63,9 +64,9 @@ class RejectedResource:
 
 @dataclass(frozen=True, slots=True)
 class ClosedPort:
-    """A port at which every connection is refused, or, where it has `parts`, those to some routes and backends.
+    """A closed port: every connection is refused, or with `parts`, those to some routes and backends.
 
-    `at_fault` are the policies that it is closed for, `policies` all those that decide there.
+    `at_fault` are the policies that cause it. `policies` are all policies that decide there.
     """
 
     port: int
@@ -75,13 +76,13 @@ class ClosedPort:
     parts: tuple[str, ...] = ()
 
     def concerns(self, policy: str) -> bool:
-        """Return whether a policy is not enforced as it is written because of this."""
+        """Return whether this port keeps a policy from being enforced as written."""
         return policy in self.at_fault or (not self.parts and policy in self.policies)
 
 
 @dataclass(frozen=True, slots=True)
 class PassedPort:
-    """A port whose connections get past the proxy, and the policies that would decide there."""
+    """A port whose connections bypass the proxy, and the policies that would decide there."""
 
     port: int
     policies: tuple[str, ...] = ()
@@ -89,12 +90,12 @@ class PassedPort:
 
 @dataclass(frozen=True, slots=True)
 class ProxyReport:
-    """One proxy, as one replica sees it.
+    """The state of a proxy according to one replica.
 
-    `proxy` is its name on the wire, `node` that of what it enforces: the pods of a Gateway are several proxies of one
-    node. `acknowledged` is the last revision of the replica of which the proxy has everything, or has rejected it.
-    `lacking` are policies that it is to enforce anew, by a change of something else, and has not acknowledged.
-    `connected_at` is a time in seconds since 1970; it is kept after the proxy has disconnected.
+    `proxy` is its name in the xDS protocol. `node` is the name of the workload or Gateway that it serves: the pods of a
+    Gateway are several proxies of one node. `acknowledged` is the last revision of the replica that the proxy has
+    accepted or rejected completely. `lacking` are policies that the proxy must enforce again after another change, and
+    has not acknowledged. `connected_at` is a time in seconds since 1970, which is kept after a disconnection.
     """
 
     proxy: str
@@ -120,9 +121,9 @@ class ProxyReport:
 
 @dataclass(frozen=True, slots=True)
 class PolicyProgress:
-    """How far a generation of a policy has come at a node. `proxy` is the one that `detail` is about, if it is one.
+    """The progress of a generation of a policy at a node. `proxy` is the proxy that `detail` is about, or None.
 
-    `detail` is for people.
+    `detail` is for users.
     """
 
     state: ProgressState
@@ -131,15 +132,15 @@ class PolicyProgress:
 
     @property
     def enforced(self) -> bool:
-        """Return whether the policy is in force there."""
+        """Return whether the policy is in force at the node."""
         return self.state is ProgressState.ENFORCED
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaReport:
-    """What one replica of the control plane has applied, and what the proxies have made of it.
+    """The report of one replica of the control plane: its applied policies, and the state of the proxies.
 
-    `proxies` are all that should exist, connected to this replica or not, by their names on the wire.
+    `proxies` are all proxies that should exist, by name, also those that are not connected to this replica.
     """
 
     replica: str
@@ -162,7 +163,7 @@ class ReplicaReport:
         return report
 
     def progress(self, policy: str, generation: int, proxy: str, uid: str = "") -> PolicyProgress:
-        """Return how far a generation of a policy has come at a proxy, as far as this replica knows."""
+        """Return the progress of a generation of a policy at a proxy, according to this replica."""
         report = self.proxies.get(proxy)
         if report is None:
             return PolicyProgress(ProgressState.NO_PROXY, proxy, "there is no such proxy")
@@ -190,7 +191,7 @@ class ReplicaReport:
 
 @dataclass(frozen=True, slots=True)
 class MeshReport:
-    """What all proxies enforce: for each the report of the replica that serves it."""
+    """The state of all proxies: for each proxy, the report of its replica."""
 
     replicas: tuple[ReplicaReport, ...] = ()
     serving: Mapping[str, ReplicaReport] = field(default_factory=dict, hash=False)  # by proxy
@@ -202,23 +203,23 @@ class MeshReport:
         return {proxy: replica.proxies[proxy] for proxy, replica in self.serving.items()}
 
     def progress(self, policy: str, generation: int, node: str, uid: str = "") -> PolicyProgress:
-        """Return how far a generation of a policy has come at a node: enforced only if it is by each of its proxies."""
+        """Return the progress of a generation of a policy at a node: the worst progress at any of its proxies."""
         each = self.progress_by_proxy(policy, generation, node, uid)
         if not each:
             return PolicyProgress(ProgressState.NO_PROXY, None, f"{node} has no proxy")
         return max(each, key=lambda progress: _ORDER[progress.state])
 
     def progress_by_proxy(self, policy: str, generation: int, node: str, uid: str = "") -> tuple[PolicyProgress, ...]:
-        """Return how far a generation of a policy has come at each proxy of a node."""
+        """Return the progress of a generation of a policy at each proxy of a node."""
         return tuple(
             self.serving[proxy].progress(policy, generation, proxy, uid) for proxy in self.by_node.get(node, ())
         )
 
 
 def merge(reports: Iterable[ReplicaReport]) -> MeshReport:
-    """Merge the reports of several replicas; of two of the same replica the last counts.
+    """Merge the reports of several replicas. Of two reports of one replica, the last counts.
 
-    A proxy belongs to the replica that it connected to last, of those that it is connected to.
+    A proxy belongs to the replica to which it connected last, among those to which it is connected.
     """
     replicas = {report.replica: report for report in reports}
     serving: dict[str, ReplicaReport] = {}

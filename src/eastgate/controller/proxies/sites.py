@@ -1,9 +1,9 @@
-"""Where proxies run in a cluster: a world in, the sites of sidecars and Gateways out.
+"""The sites of sidecars and Gateways in a cluster, from its world.
 
-A pod has a sidecar if its label or its container says so (`proxy_presence`) and it has an address of its own, or if its
-proxy has authenticated: labels can be changed, and a proxy that runs must not be left with policies of yesterday. A
-label alone opens nothing: others speak mTLS to such a pod and verify its account, and only the pod's own credentials
-get its certificate.
+A pod has a sidecar in two cases: its label or container says so (`proxy_presence`) and it has its own address, or its
+proxy has authenticated. Labels can change, and a running proxy must not keep outdated policies. A label alone opens
+nothing: other proxies use mTLS to such a pod and verify its account, and only the pod's own credentials get its
+certificate.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from eastgate.ir.labels import Operator, Requirement, Selector
 
 _Site = TypeVar("_Site", ProxySite, GatewaySite)
 _OF_GATEWAYS: Final = Selector.of(expressions=[Requirement(GATEWAY_LABEL, Operator.EXISTS)])
-_ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a pod of a Gateway is there to be reached
+_ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a Gateway accepts connections at every address of its pod
 
 
 def sidecar_site(world: World, key: str, *, connected: bool = False) -> ProxySite | None:
-    """Return the site of a pod's sidecar; None where it has none. `connected`: its proxy has authenticated.
+    """Return the site of a pod's sidecar, or None. `connected`: its proxy has authenticated.
 
-    All connections of the pod are redirected to it, unless its label says that it opens the pod's ports itself.
+    The pod redirects all its connections to the sidecar, unless its label says that the sidecar opens the ports itself.
     """
     pod = _pod_with_proxy(world, key, connected=connected)
     if pod is None:
@@ -61,10 +61,9 @@ def _pod_with_proxy(world: World, key: str, *, connected: bool) -> Workload | No
 
 
 def bound_site(world: World, key: str, *, connected: bool = False, app_host: str | None = None) -> ProxySite | None:
-    """Return the site of a proxy that opens the ports of its pod itself, as people may run one; None without one.
+    """Return the site of a manually run proxy that opens the ports of its pod itself, or None.
 
-    The application is reached at `app_host`, by default at the address of the pod: what listens on loopback only is
-    for nobody else.
+    The application is reached at `app_host`, by default at the address of the pod, not on its loopback.
     """
     pod = _pod_with_proxy(world, key, connected=connected)
     if pod is None:
@@ -75,7 +74,7 @@ def bound_site(world: World, key: str, *, connected: bool = False, app_host: str
 
 
 def gateway_site(world: World, key: str) -> GatewaySite | None:
-    """Return the site of a Gateway, shared by all its pods; None where it is not of our class."""
+    """Return the site of a Gateway, shared by all its pods, or None if it has another class."""
     gateway = world.gateways.get(key)
     if gateway is None or gateway.gateway_class != GATEWAY_CLASS:
         return None
@@ -84,7 +83,7 @@ def gateway_site(world: World, key: str) -> GatewaySite | None:
 
 
 def proxies_of(world: World, node: str) -> tuple[str, ...]:
-    """Return the names on the wire of all proxies that a node should have: of a Gateway one for each of its pods."""
+    """Return the names of all proxies that a node should have. A Gateway has one for each of its pods."""
     if not node.startswith(GATEWAY_PREFIX):
         return (node,)
     namespace = node.removeprefix(GATEWAY_PREFIX).partition("/")[0]
@@ -98,18 +97,18 @@ def _node_of(world: World, pod: Workload) -> str | None:
 
 
 class Sites:
-    """The sites of a world, as far as changes were taken. `site_of` makes that of a pod, by default `sidecar_site`."""
+    """The sites of a world after the changes in `take`. `site_of` returns the site of a pod."""
 
     def __init__(self, world: World, site_of: Callable[..., ProxySite | None] = sidecar_site) -> None:
         self._world = world
         self._site_of = site_of
         self._connected: set[str] = set()  # pods whose proxies have authenticated
-        self._new: set[str] = set()  # those of them that were no sites
+        self._new: set[str] = set()  # those of them without a site before
         self.sidecars: dict[str, ProxySite] = {}
         self.gateways: dict[str, GatewaySite] = {}
 
     def connect(self, proxy: str) -> None:
-        """Note that a proxy has authenticated, so that it is a site whatever the labels of its pod say."""
+        """Record that a proxy has authenticated. Its pod is then a site, independent of labels."""
         if not proxy.startswith(GATEWAY_PREFIX) and proxy not in self._connected:
             self._connected.add(proxy)
             if proxy not in self.sidecars:
@@ -117,22 +116,22 @@ class Sites:
 
     @property
     def has_new(self) -> bool:
-        """Return whether a proxy that was no site has authenticated since the last change."""
+        """Return whether a proxy without a site has authenticated since the last change."""
         return bool(self._new)
 
     def take(self, change: Change) -> SiteChange:
-        """Take a change of the world, and the proxies that authenticated; return what that makes of the sites."""
+        """Apply a change of the world and newly authenticated proxies; return the change of the sites."""
         new, self._new = self._new, set()
-        sidecars = self._look_again(self.sidecars, self._pods_to_look_at(change) | new, self._sidecar)
+        sidecars = self._update(self.sidecars, self._affected_pods(change) | new, self._sidecar)
         named: set[str] = set()
         if is_routing(change):
             named = {*self.gateways, *(gateway_node(*key.split("/")) for key in self._world.gateways)}
-        gateways = self._look_again(self.gateways, named, self._gateway)
+        gateways = self._update(self.gateways, named, self._gateway)
         self._connected -= {key for key in change.removed if key not in self._world.workloads}
         return SiteChange(sidecars[0], gateways[0], removed=sidecars[1] | gateways[1])
 
-    def _pods_to_look_at(self, change: Change) -> set[str]:
-        """Return the pods whose sites may be others: their own changes, and those of Services before them."""
+    def _affected_pods(self, change: Change) -> set[str]:
+        """Return the pods whose sites may have changed: because of their own changes, or those of their Services."""
         behind = (key for service in change.services for key in self._world.pods_of(service))
         named = {f"{name.namespace}/" for name in change.objects if name.kind == "Gateway"}
         of_gateways = (key for key in self.sidecars if any(map(key.startswith, named)))
@@ -145,7 +144,7 @@ class Sites:
         return gateway_site(self._world, node.removeprefix(GATEWAY_PREFIX))
 
     @staticmethod
-    def _look_again(
+    def _update(
         known: dict[str, _Site], keys: Iterable[str], site_of: Callable[[str], _Site | None]
     ) -> tuple[dict[str, _Site], frozenset[str]]:
         changed: dict[str, _Site] = {}

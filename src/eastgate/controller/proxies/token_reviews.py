@@ -1,12 +1,12 @@
-"""Proves pods by their service-account tokens, which the API server reviews.
+"""Identifies pods by their service-account tokens, which the API server reviews.
 
-A token counts only if it is for the audience of the control plane and was issued to a pod. Then the pod, and not what
-the proxy says, decides which proxy it is. A token that cannot be such a token by what it says itself is refused without
-asking; whatever it says, only the API server's answer admits anybody.
+A token counts only if it is for the audience of the control plane and was issued to a pod. The pod then determines the
+proxy; the claims of the proxy do not. A token whose own claims rule this out is refused without a review. In any case,
+only the answer of the API server admits a proxy.
 
-Answers are kept for a short time, under a hash of the token and never past its end, so that a thousand proxies that
-connect again after a restart ask once each. While the API server cannot be reached new streams are refused, and those
-that are open stay.
+Answers are cached for a short time, under a hash of the token and never past its expiry. So a thousand proxies that
+reconnect after a restart need one review each. While the API server is unreachable, new streams are refused, and open
+streams stay.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from eastgate.ir.addresses import parse_address
 from eastgate.reading.kubernetes import ApiError, JsonObject, Resource, UnreachableError
 from eastgate.settings import Settings
 
-# Authenticates the proxies of pods: one of several proofs says which pod it is, and the pod says which proxy.
+# Authenticates the proxies of pods: one of several proofs identifies the pod, and the pod identifies the proxy.
 
 
 class PodProof(Protocol):
-    """A way to prove which pod a proxy runs in."""
+    """A way to prove the pod of a proxy."""
 
     def may_prove(self, credentials: ProxyCredentials) -> bool:
-        """Return whether these credentials may be of this kind; costs little."""
+        """Return whether these credentials may be of this kind, without much work."""
         ...
 
     async def prove(self, credentials: ProxyCredentials) -> PodIdentity:
@@ -48,9 +48,9 @@ class PodProof(Protocol):
 
 
 class PodAuthenticator:
-    """The authenticator of proxies in the cluster. `world` is asked for the pods that there are now.
+    """The authenticator of proxies in the cluster. `world` returns the current pods.
 
-    Of the proofs the first counts that may prove something by the credentials.
+    The first proof that may apply to the credentials decides.
     """
 
     def __init__(self, world: Callable[[], World], proofs: Sequence[PodProof]) -> None:
@@ -67,21 +67,21 @@ class PodAuthenticator:
         """Return the proxy of the pod that the credentials prove. Raises AuthenticationError."""
         proof = next((proof for proof in self._proofs if proof.may_prove(credentials)), None)
         if proof is None:
-            raise AuthenticationError("credentials of a pod are needed")
+            raise AuthenticationError("the proxy must send credentials of a pod")
         proven = await proof.prove(credentials)
-        proxy = identify(self._world(), proven, node_id)  # by the world as it is after the answer
+        proxy = identify(self._world(), proven, node_id)  # with the state of the world after the answer
         self._admitted[proxy.name] = proven
         return proxy
 
     def on_revoke(self, callback: Callable[[str], None]) -> Callable[[], None]:
-        """Call `callback` with each proxy whose pod is gone, until the function that this returns is called."""
+        """Call `callback` with each proxy whose pod is gone, until the returned function is called."""
         self._on_revoke.append(callback)
         return lambda: self._on_revoke.remove(callback)
 
     def revoke_missing(self) -> frozenset[str]:
         """Disconnect the admitted proxies that would not be admitted now; return them.
 
-        To be called when pods, their owners or Gateways have changed.
+        Call it after changes of pods, their owners or Gateways.
         """
         world, gone = self._world(), set()
         for name, proven in list(self._admitted.items()):
@@ -95,12 +95,11 @@ class PodAuthenticator:
         return frozenset(gone)
 
 
-# Proves pods by the SVID of their proxies, for those that have no token.
+# Identifies pods by the SVID of their proxies, for proxies without a token.
 #
-# An SVID proves an account and not a pod. So beside it counts the address that the proxy calls from: it is taken for
-# the proxy of the pod that has this address, if that runs as the account. Whoever could send from the address of
-# another pod of the same account would get what that pod gets: a certificate of the same account, and the policies at
-# that pod.
+# An SVID proves an account and not a pod. So the source address of the proxy counts too: the pod with this address must
+# run as the account. A process that can send from the address of another pod of the same account would get the
+# resources of that pod: a certificate of the same account, and the policies at that pod.
 
 
 class SvidProofs:
@@ -119,17 +118,17 @@ class SvidProofs:
         try:
             identity = identity_of(x509.load_pem_x509_certificate(credentials.certificate))
         except (ValueError, PeerError):
-            raise AuthenticationError("the certificate is no SVID") from None
+            raise AuthenticationError("the certificate is not an SVID") from None
         pod = self._world().by_ip(_usual_address(credentials.address))
         if pod is None or not pod.is_pod or pod.derived:
-            raise AuthenticationError("the proxy calls from an address that is no pod's")
+            raise AuthenticationError("the source address of the proxy belongs to no pod")
         if pod.identity_in(self._settings.trust_domain) != identity:
             raise AuthenticationError(f"{pod.key} does not run as the account of the certificate")
         return PodIdentity(pod.namespace, pod.name, pod.uid, pod.service_account)
 
 
 def _usual_address(address: str) -> str:
-    """Return an address as the world spells it; the empty one for what is none."""
+    """Return an address in the spelling of the world, or an empty string for an invalid one."""
     try:
         return str(parse_address(address))
     except ValueError:
@@ -141,18 +140,18 @@ TOKEN_REVIEW: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "T
 _POD_NAME: Final = "authentication.kubernetes.io/pod-name"
 _POD_UID: Final = "authentication.kubernetes.io/pod-uid"
 _ACCOUNT: Final = "system:serviceaccount:"
-_LONGEST_TOKEN: Final = 16 * 1024
-_KEPT: Final = 60.0  # seconds that an answer is kept
-_REFUSAL_KEPT: Final = 5.0
-_MOST_KEPT: Final = 10_000
-_AT_ONCE: Final = 32  # reviews
+_MAX_TOKEN_CHARS: Final = 16 * 1024
+_CACHE_SECONDS: Final = 60.0
+_REFUSAL_CACHE_SECONDS: Final = 5.0
+_MAX_CACHED_ANSWERS: Final = 10_000
+_MAX_CONCURRENT_REVIEWS: Final = 32
 
 
 class ReviewApi(Protocol):
-    """The call to the API server that is needed: that of `eastgate.reading.kubernetes.Connection`."""
+    """The API server call that is needed: that of `eastgate.reading.kubernetes.Connection`."""
 
     async def create(self, resource: Resource, obj: Mapping[str, Any]) -> JsonObject:
-        """Create an object, here a review, and return it with its status."""
+        """Create a review, and return it with its status."""
         ...
 
 
@@ -164,9 +163,9 @@ class _Answer:
 
 
 class TokenReviews:
-    """Proofs by tokens. `world` is asked for the pods that there are now.
+    """Proofs by tokens. `world` returns the current pods.
 
-    `clock` is the time in seconds since 1970.
+    `clock` returns the time in seconds since 1970.
     """
 
     def __init__(self, api: ReviewApi, world: Callable[[], World], clock: Callable[[], float] = time.time) -> None:
@@ -174,18 +173,18 @@ class TokenReviews:
         self._world = world
         self._clock = clock
         self._answers: dict[bytes, _Answer] = {}
-        self._asking = asyncio.Semaphore(_AT_ONCE)
+        self._asking = asyncio.Semaphore(_MAX_CONCURRENT_REVIEWS)
 
     def may_prove(self, credentials: ProxyCredentials) -> bool:
-        """Return whether a token says that it is a pod's, for this audience, and not over."""
+        """Return whether the claims of a token name a pod, this audience, and a later expiry."""
         return self._claims(credentials) is not None
 
     async def prove(self, credentials: ProxyCredentials) -> PodIdentity:
         """Return the pod of a token. Raises AuthenticationError."""
         claims = self._claims(credentials)
         if claims is None:
-            raise AuthenticationError("a token of a pod for this control plane is needed")
-        find_pod(self._world(), claims.pod)  # or there is no need to ask
+            raise AuthenticationError("the proxy must send a token of a pod for this control plane")
+        find_pod(self._world(), claims.pod)  # without the pod, no review is needed
         return await self._review(credentials.token, claims)
 
     def _claims(self, credentials: ProxyCredentials) -> _Claims | None:
@@ -194,7 +193,7 @@ class TokenReviews:
         return claims if current else None
 
     async def _review(self, token: str, claims: _Claims) -> PodIdentity:
-        """Return the pod of a token, by an answer that was kept or is asked for now. Raises AuthenticationError."""
+        """Return the pod of a token, from the cache or by a review. Raises AuthenticationError."""
         key = sha256(token.encode()).digest()
         answer = self._answers.get(key)
         if answer is None or answer.until <= self._clock():
@@ -218,21 +217,21 @@ class TokenReviews:
             ) from None
         now = self._clock()
         try:
-            return _Answer(read_review(answer), "", min(now + _KEPT, claims.exp))
+            return _Answer(read_review(answer), "", min(now + _CACHE_SECONDS, claims.exp))
         except AuthenticationError as error:
-            return _Answer(None, str(error), now + _REFUSAL_KEPT)
+            return _Answer(None, str(error), now + _REFUSAL_CACHE_SECONDS)
 
     def _keep(self, key: bytes, answer: _Answer) -> None:
-        if len(self._answers) >= _MOST_KEPT:
+        if len(self._answers) >= _MAX_CACHED_ANSWERS:
             now = self._clock()
             self._answers = {kept: each for kept, each in self._answers.items() if each.until > now}
-        if len(self._answers) >= _MOST_KEPT:
+        if len(self._answers) >= _MAX_CACHED_ANSWERS:
             self._answers.clear()
         self._answers[key] = answer
 
 
 def read_review(review: Mapping[str, Any]) -> PodIdentity:
-    """Return the pod that an answered TokenReview proves. Raises AuthenticationError where it proves none."""
+    """Return the pod that an answered TokenReview proves. Raises AuthenticationError if it proves none."""
     status = review.get("status") or {}
     if status.get("authenticated") is not True:
         raise AuthenticationError("the API server does not accept the token")
@@ -250,7 +249,7 @@ def read_review(review: Mapping[str, Any]) -> PodIdentity:
     return PodIdentity(namespace, str(pods[0]), str(uids[0]), account)
 
 
-# What a token says of itself, which proves nothing
+# The claims of a token, which prove nothing
 
 
 class _Reference(msgspec.Struct):
@@ -281,8 +280,8 @@ class _Claims(msgspec.Struct):
 
 
 def _read_claims(token: str) -> _Claims | None:
-    """Read the claims of a JWT that was issued to a pod, unverified; None where it is none."""
-    parts = token.split(".") if len(token) <= _LONGEST_TOKEN else ()
+    """Read the claims of a JWT that was issued to a pod, unverified, or return None."""
+    parts = token.split(".") if len(token) <= _MAX_TOKEN_CHARS else ()
     if len(parts) != 3 or not token.isascii():
         return None
     try:

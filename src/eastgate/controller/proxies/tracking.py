@@ -1,4 +1,4 @@
-"""Follows what proxies acknowledge, and makes the report of a replica."""
+"""Tracks the acknowledgements of proxies, and makes the report of a replica."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from eastgate.envoy.server import AdsServer, Connected, Disconnected, ResourceSt
 from eastgate.envoy.server.session import AuthenticatedProxy, AuthenticationError
 from eastgate.ir.levels import at_port, rules_at
 
-# Which proxy a pod is: the sidecar of a workload, or one of the proxies of a Gateway.
+# The proxy of a pod: the sidecar of a workload, or one of the proxies of a Gateway.
 #
-# A node id is a claim. What counts is the pod that a credential was issued to, by its name and uid, and its account,
-# as the world has them now.
+# A node id is only a claim. The name, uid and account of the pod of a credential decide, in the current state of the
+# world.
 
 
 GATEWAY_PREFIX: Final = gateway_node("", "").removesuffix("/")
@@ -46,12 +46,12 @@ class PodIdentity:
 
     @property
     def key(self) -> str:
-        """Return its name among the world's workloads."""
+        """Return its key among the workloads of the world."""
         return f"{self.namespace}/{self.pod}"
 
 
 def identify(world: World, proven: PodIdentity, node_id: str) -> AuthenticatedProxy:
-    """Return which proxy a pod is, if it is the one that it says to be. Raises AuthenticationError."""
+    """Return the proxy of a pod, if its node id is correct. Raises AuthenticationError."""
     pod = find_pod(world, proven)
     gateway = gateway_of_pod(world, pod)
     if gateway is not None:
@@ -60,29 +60,29 @@ def identify(world: World, proven: PodIdentity, node_id: str) -> AuthenticatedPr
     else:
         expected = AuthenticatedProxy(pod.key, pod.key)
     if node_id != expected.name:
-        raise AuthenticationError(f"the token is that of {expected.name}, and of no other proxy")
+        raise AuthenticationError(f"the token belongs to {expected.name}, and not to this proxy")
     return expected
 
 
 def find_pod(world: World, proven: PodIdentity) -> Workload:
-    """Return the pod that a credential was issued to. Raises AuthenticationError where it is gone, or another."""
+    """Return the pod of a credential. Raises AuthenticationError if it is gone or was replaced."""
     pod = world.workloads.get(proven.key)
     if pod is None or not pod.is_pod or pod.derived:
         raise AuthenticationError(f"there is no pod {proven.key}")
     if not proven.uid or pod.uid != proven.uid:
-        raise AuthenticationError(f"{proven.key} is another pod than the one of the token")
+        raise AuthenticationError(f"{proven.key} is not the pod of the token")
     if pod.service_account != proven.account:
         raise AuthenticationError(f"{proven.key} does not run as the account of the token")
     return pod
 
 
 def split_proxy(proxy: str) -> str:
-    """Return the node of a proxy by its name on the wire: pods of a Gateway share the Gateway's."""
+    """Return the node of a proxy by its name: the pods of a Gateway share its node."""
     return proxy.rpartition("/")[0] if proxy.startswith(GATEWAY_PREFIX) else proxy
 
 
 class ProgressTracker:
-    """Counts the changes of a replica, and remembers for each proxy the last that it has acknowledged entirely."""
+    """Counts the changes of a replica, and records the last change that each proxy acknowledged entirely."""
 
     def __init__(self, replica: str, server: AdsServer, enforcement: Enforcement) -> None:
         self.revision = 0
@@ -90,20 +90,20 @@ class ProgressTracker:
         self._server = server
         self._enforcement = enforcement
         self._policies: dict[str, AppliedPolicy] = {}
-        self._pending: dict[str, int] = {}  # proxies that lack something, and the first revision of which they may
+        self._pending: dict[str, int] = {}  # by proxy with pending resources: the first revision that it may lack
         self._connected_at: dict[str, float] = {}
-        self._disconnected: dict[str, int] = {}  # what they had acknowledged
-        self._reports: dict[str, ProxyReport] = {}  # the last ones, which are the same objects for as long as they hold
+        self._disconnected: dict[str, int] = {}  # the last acknowledged revision
+        self._reports: dict[str, ProxyReport] = {}  # the last reports; unchanged reports stay the same objects
 
     @property
     def policies(self) -> Mapping[str, AppliedPolicy]:
-        """Return the policies that are enforced, by name."""
+        """Return the enforced policies by name."""
         return self._policies
 
     def apply(self, put: Mapping[str, tuple[int, str]], removed: Iterable[str] = ()) -> int:
-        """Note that policies are enforced from now on, by their names, with generation and uid; return the revision.
+        """Record that policies are enforced from now on, by name, with generation and uid; return the revision.
 
-        To be called after their resources were published.
+        Call it after their resources were published.
         """
         self.revision += 1
         for name in removed:
@@ -116,20 +116,22 @@ class ProgressTracker:
         return self.revision
 
     def has_applied(self, name: str, generation: int, uid: str) -> bool:
-        """Return whether a policy was noted with this generation and uid."""
+        """Return whether a policy was recorded with this generation and uid."""
         applied = self._policies.get(name)
         return applied is not None and (applied.generation, applied.uid) == (generation, uid)
 
     def on_event(self, event: ServerEvent) -> None:
-        """Follow an event of the server."""
+        """Handle an event of the server."""
         match event:
             case Connected(proxy):
                 status = self._server.summary(proxy)
                 since = status.connected_since if status is not None else None
                 self._connected_at[proxy] = since.timestamp() if since is not None else 0.0
                 self._disconnected.pop(proxy, None)
-                self._pending[proxy] = 1  # it may be another process, which has nothing
-            case Settled(proxy) if self._server.is_settled(proxy):  # it may have opened ports, which it is sent now
+                self._pending[proxy] = 1  # it may be a new process without resources
+            case Settled(proxy) if self._server.is_settled(
+                proxy
+            ):  # its acknowledgement may have opened ports, which are sent now
                 self._pending.pop(proxy, None)
             case Disconnected(proxy):
                 self._disconnected[proxy] = self._acknowledged(proxy)
@@ -147,7 +149,7 @@ class ProgressTracker:
         return self._pending[proxy] - 1 if proxy in self._pending else self.revision
 
     def report(self, proxies: Mapping[str, Sequence[str]]) -> ReplicaReport:
-        """Return the report of this replica. `proxies` are all that should be there, by node."""
+        """Return the report of this replica. `proxies` are all proxies that should exist, by node."""
         closed = self._closed_ports()
         reports = {
             proxy: self._report(proxy, node, closed.get(node, ()), passed)
@@ -185,13 +187,13 @@ class ProgressTracker:
         )
 
     def _passed_ports(self, node: str) -> tuple[PassedPort, ...]:
-        """Return the ports that a pod does not redirect, but for the one that kubelets ask at."""
+        """Return the ports that a pod does not redirect, except the port for kubelet probes."""
         site = self._enforcement.sites.get(node)
         ports = sorted(site.uncaptured - {PROBE_PORT}) if site is not None else ()
         return tuple(PassedPort(port, self._deciding_at(node, port)) for port in ports)
 
     def _deciding_at(self, node: str, port: int) -> tuple[str, ...]:
-        """Return the policies that have a say at a port of a pod; one without rules denies at all."""
+        """Return the policies that decide at a port of a pod. A policy without rules denies at all ports."""
         engine = programs_of(self._enforcement.authority)
         layers = engine.program(node).layers
         deciding = {rule.origin.policy for layer in layers for rule in rules_at(layer, port)}
@@ -218,6 +220,6 @@ class ProgressTracker:
 def _rejected(resource: ResourceStatus) -> RejectedResource:
     rejection = resource.rejection
     if rejection is None:
-        raise AssertionError("only what is rejected is in a summary")
+        raise AssertionError("a summary holds only rejected resources")
     policies = tuple(sorted(rejection.policies))
     return RejectedResource(resource.type_url, resource.name, rejection.message, policies)

@@ -1,7 +1,7 @@
-"""The status of policies, and events about them: what is in force, where, and if not, why.
+"""The status of policies, and events about them: whether each policy is in force, where, and if not, why.
 
-`assess` says what is true of a policy, `merge_status` what has to be written for that, and `StatusWriter` writes it. A
-policy that is not in force is never shown as if it were. Start reading at `assessment.py`.
+`assess` computes the status of a policy, `merge_status` computes the write, and `StatusWriter` writes it. The status
+never shows a policy as in force if it is not. Start reading at `assessment.py`.
 """
 
 from eastgate.controller.status.assessment import Assessment, ClusterView, StatusEntry, StoredPolicy, assess

@@ -1,7 +1,7 @@
-"""The ancestors of a policy: what the entries of its status are about (GEP-713).
+"""The ancestors of a policy: the subjects of the entries in its status (GEP-713).
 
-An entry is about the target that a policy names. Pods that a selector selects are too many for a list of 16: their
-entry is about the mesh (XMesh) where the cluster has that object, and else about their namespace.
+An entry is about a target of the policy. The pods of a selector are too many for a list of 16. So their entry is about
+the mesh (XMesh) if the cluster has that object, and else about their namespace.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from eastgate.cluster.targets import (
 from eastgate.control.gateway_nodes import gateway_node
 from eastgate.ir import PolicyRef
 
-# The nodes of proxies at which the points of a policy are enforced: sidecars of pods, and Gateways.
+# The nodes of proxies that enforce the points of a policy: sidecars of pods, and Gateways.
 
 
 class GatewayPaths:
-    """The declared Gateways that lead to each route and to each backend, as the world is when this is made."""
+    """The declared Gateways in front of each route and each backend, in the state of the world at creation."""
 
     def __init__(self, world: World) -> None:
         self._routes: dict[RouteNamed, set[GatewayNamed]] = {}
@@ -55,25 +55,25 @@ class GatewayPaths:
                     self._backends.setdefault((backend.namespace, backend.name), set()).add(gateway)
 
     def to_route(self, route: RouteNamed) -> set[GatewayNamed]:
-        """Return the Gateways that lead to a route."""
+        """Return the Gateways in front of a route."""
         return self._routes.get(route, set())
 
     def to_backend(self, backend: BackendNamed) -> set[GatewayNamed]:
-        """Return the Gateways that lead to a backend."""
+        """Return the Gateways in front of a backend."""
         return self._backends.get((backend.namespace, backend.name), set())
 
 
 class PathIndex(Protocol):
-    """Something that knows the paths, and makes them only when they are asked for."""
+    """An index of paths, which is built on first use."""
 
     @property
     def paths(self) -> GatewayPaths: ...
 
 
 def nodes_of(points: Iterable[Point], world: World, index: PathIndex) -> list[str]:
-    """Return the names of the nodes at which points are enforced, sorted.
+    """Return the names of the nodes that enforce these points, sorted.
 
-    Templates of pods, of which none exists, have no node; routes and backends are enforced at each Gateway before them.
+    Pod templates without pods have no node. Each Gateway in front of a route or a backend enforces its policies.
     """
     nodes: set[str] = set()
     for point in points:
@@ -90,7 +90,7 @@ def nodes_of(points: Iterable[Point], world: World, index: PathIndex) -> list[st
             case BackendNamed():
                 nodes |= {gateway_node(*gateway[:2]) for gateway in index.paths.to_backend(point)}
             case _:
-                continue  # no proxy of ours is asked about hosts, and none applies what the network does
+                continue  # proxies of Eastgate do not enforce policies for hosts or for the network
     return sorted(nodes)
 
 
@@ -99,7 +99,7 @@ _MESH_GROUP = "gateway.networking.x-k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class AncestorRef:
-    """A reference to an ancestor, with the defaults of Gateway API filled in. Some kinds have no namespace."""
+    """A reference to an ancestor, with the defaults of Gateway API. Some kinds have no namespace."""
 
     group: str
     kind: str
@@ -110,7 +110,7 @@ class AncestorRef:
 
     @classmethod
     def read(cls, ref: Mapping[str, Any], home: str | None) -> AncestorRef:
-        """Read a reference in the status of an object of the namespace `home`."""
+        """Read a reference in the status of an object in the namespace `home`."""
         group, kind = ref.get("group", GATEWAY_GROUP), ref.get("kind", "Gateway")
         is_in_cluster = (group, kind) in _CLUSTER_SCOPED
         return cls(
@@ -123,7 +123,7 @@ class AncestorRef:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as it is written."""
+        """Return the reference as JSON data without unset fields."""
         written = {
             "group": self.group,
             "kind": self.kind,
@@ -144,7 +144,7 @@ _CLUSTER_SCOPED = frozenset({("", "Namespace"), (_MESH_GROUP, "XMesh")})
 
 @dataclass(frozen=True, slots=True)
 class AncestorTargets:
-    """An ancestor, and the targets of a policy that it stands for."""
+    """An ancestor, and the targets of a policy that it covers."""
 
     ancestor: AncestorRef
     targets: tuple[Target, ...]
@@ -157,7 +157,7 @@ def ancestors_of(
     by_ancestor: dict[AncestorRef, list[Target]] = {}
     for target in targets:
         by_ancestor.setdefault(_ancestor(target, ref, world, mesh), []).append(target)
-    if not targets:  # it cannot be read that far
+    if not targets:  # its targets cannot be read
         by_ancestor[_home(ref.namespace, mesh)] = []
     return [AncestorTargets(ancestor, tuple(own)) for ancestor, own in by_ancestor.items()]
 

@@ -1,8 +1,8 @@
-"""What the status of a policy should say: a policy, what exists and what proxies have acknowledged in, entries out.
+"""Computes the status of a policy from the policy, the world, and the acknowledgements of proxies.
 
-Whether a policy is accepted is for its dialect to say (`Dialect.conditions`), for each ancestor by itself; whether it
-is in force, for the proxies. What a policy with errors targets is closed, which its status says too. A policy that is
-being deleted counts for as long as the object exists: finalizers must not open anything.
+The dialect decides whether a policy is accepted (`Dialect.conditions`), for each ancestor. The proxies decide whether
+it is in force. A policy with errors closes its targets, and its status reports that. A policy that is being deleted
+counts as long as its object exists: finalizers must not open anything.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from eastgate.engine.programs import Programs
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
 
-# Where a policy that gives way to others is not asked: a default of the cluster, where a namespace has policies.
+# Policies that others override: a default of the cluster does not apply if a namespace has policies.
 
 
 _OVERRIDDEN = "Overridden"
 
 
 @dataclass(frozen=True, slots=True)
-class Overriding:
-    """The number of workloads at which a policy is not asked, of how many, and the policies that are in its place."""
+class Overrides:
+    """The number of workloads at which a policy is overridden, their total, and the policies that apply instead."""
 
     overridden: int
     total: int
     others: frozenset[PolicyRef]
 
     def limit(self, programmed: StatusCondition) -> StatusCondition:
-        """Return the condition of the policy, from what it would be if it were asked everywhere."""
+        """Return the condition of the policy, from the condition that it would have without overrides."""
         by = f"by {join_names(map(str, self.others))}"
         if self.overridden == self.total:
             return StatusCondition.false("Programmed", _OVERRIDDEN, f"overridden everywhere, {by}")
@@ -69,8 +69,8 @@ class Overriding:
         return StatusCondition.true("Programmed", PARTIALLY_PROGRAMMED, message)
 
 
-def find_overriding(policy: Policy, nodes: Iterable[str], engine: Programs[Policy]) -> Overriding | None:
-    """Return where a policy of the cluster is not asked; None where it is asked everywhere, or only observed."""
+def find_overrides(policy: Policy, nodes: Iterable[str], engine: Programs[Policy]) -> Overrides | None:
+    """Return the overrides of a cluster-wide policy, or None if it applies everywhere or is only observed."""
     if policy.audit or next(iter(policy.origins), None) is None:
         return None
     asked: dict[int, bool] = {}
@@ -91,11 +91,11 @@ def find_overriding(policy: Policy, nodes: Iterable[str], engine: Programs[Polic
         for attachment in engine.attached(node)
         if isinstance(attachment.policy, dialect.model) and attachment.policy.ref.namespace is not None
     }
-    return Overriding(len(overridden), len(workloads), frozenset(others))
+    return Overrides(len(overridden), len(workloads), frozenset(others))
 
 
 def _refs(program: Program) -> set[PolicyRef | None]:
-    """Return the policies whose rules a program asks."""
+    """Return the policies whose rules a program evaluates."""
     chains = (chain for layer in program.layers for chain in layer.chains)
     return {rule.origin.policy for chain in chains for rule in chain.rules(observed=False)}
 
@@ -103,12 +103,12 @@ def _refs(program: Program) -> set[PolicyRef | None]:
 _ACCEPTED = "Accepted"
 _AVAILABLE = "Available"
 _NOT_FOUND = frozenset({"TargetNotFound", "NoMatchingParent"})
-_MOST_TARGETS = 3
+_MAX_TARGETS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPolicy:
-    """The object that a policy was read from: the policies of two generations are two policies."""
+    """The object from which a policy was read. Each generation of the object counts as another policy."""
 
     generation: int
     uid: str = ""
@@ -116,20 +116,20 @@ class StoredPolicy:
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> StoredPolicy:
-        """Return what matters of an object of the API server."""
+        """Return the generation, uid and deletion of an object of the API server."""
         metadata = obj["metadata"]
         return cls(metadata.get("generation", 0), metadata.get("uid", ""), bool(metadata.get("deletionTimestamp")))
 
 
 @dataclass(slots=True)
 class ClusterView:
-    """All that the statuses of policies depend on, at one moment.
+    """The inputs of the statuses of policies, at one moment.
 
-    `mesh` is the name of the XMesh that is ours. `native` is the plan for an installed mesh, which enforces those
-    policies that have an outcome in it; `written` are the policies as they were when it was carried out, without those
-    of which that failed (None: all, as they are). `not_serving` names the control plane of that mesh if no endpoint of
-    it is ready. `shared_groups` are the API groups whose shared status Eastgate writes: their own controller does not
-    run.
+    `mesh` is the name of Eastgate's XMesh. `native` is the plan for an installed mesh, which enforces the policies with
+    an outcome in the plan. `written` are the policies in the state in which the plan was written, without those whose
+    write failed (None: all, in their current state). `not_serving` names the control plane of that mesh if none of its
+    endpoints is ready. `shared_groups` are the API groups whose shared status Eastgate writes, since their own
+    controller does not run.
     """
 
     authority: Authority
@@ -143,7 +143,7 @@ class ClusterView:
     _outcomes: tuple[NativePlan, Mapping[PolicyRef, NativeOutcome]] | None = None
 
     def outcome_of(self, ref: PolicyRef) -> tuple[NativeMesh, NativeOutcome] | None:
-        """Return the mesh that is to enforce a policy, and what became of it there; None where proxies of ours are."""
+        """Return the mesh that must enforce a policy, and its outcome there, or None for proxies of Eastgate."""
         if self.native is None:
             return None
         if self._outcomes is None or self._outcomes[0] is not self.native:
@@ -152,25 +152,25 @@ class ClusterView:
         return (self.native.mesh, outcome) if outcome is not None else None
 
     def is_written(self, ref: PolicyRef, stored: StoredPolicy) -> bool:
-        """Return whether the plan for an installed mesh was carried out for this generation of a policy."""
+        """Return whether this generation of a policy was written for the installed mesh."""
         if self.written is None:
             return True
         written = self.written.get(ref)
         return written is not None and (written.generation, written.uid) == (stored.generation, stored.uid)
 
     def evidence_at(self, nodes: Sequence[str], mesh: NativeMesh) -> NativeEvidence:
-        """Return what speaks for it that a mesh enforces a policy at these pods."""
+        """Return the evidence that a mesh enforces a policy at these pods."""
         workloads = self.authority.world.workloads
         unguarded = tuple(node for node in nodes if node in workloads and not has_proxy(workloads[node], mesh))
         return NativeEvidence(self.not_serving, len(nodes), unguarded)
 
     def forget(self) -> None:
-        """Drop what is looked up for policies: it holds those that are gone."""
+        """Drop the index, which holds removed policies."""
         self._indexed = None
 
     @property
     def index(self) -> _Index:
-        """Return what is looked up for each policy. It is made again when something has changed."""
+        """Return the index of policies. It is built again after a change."""
         version = programs_of(self.authority).version
         if self._indexed is None or self._indexed.version != version:
             self._indexed = _Index(self.authority)
@@ -191,27 +191,27 @@ class _Index:
         return GatewayPaths(self._world)
 
     def beside(self, ref: PolicyRef) -> Sequence[Policy]:
-        """Return the policies that one may conflict with, or depend on: those of its API and namespace."""
+        """Return the policies that a policy may depend on or conflict with: those of its API and namespace."""
         return self._by_home.get((ref.group, ref.namespace), ())
 
 
 @dataclass(frozen=True, slots=True)
 class StatusEntry:
-    """The conditions of a policy, for one ancestor or (None) as a whole."""
+    """The conditions of a policy for one ancestor, or as a whole (None)."""
 
     ancestor: AncestorRef | None
     conditions: tuple[StatusCondition, ...]
 
     @property
     def severity(self) -> int:
-        """Return how bad it is: 0 for an entry in which every condition is True, more where earlier ones are not."""
+        """Return 0 for an entry whose conditions are all True, and more the earlier a condition is not True."""
         statuses = [condition.status for condition in self.conditions]
         return next((len(statuses) - at for at, status in enumerate(statuses) if status is not ConditionStatus.TRUE), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What we have to say of a policy: the entries of its status, the worst first, and what a person must see."""
+    """The assessment of a policy: the entries of its status, the worst first, and the notices for events."""
 
     ref: PolicyRef
     form: Status
@@ -219,16 +219,16 @@ class Assessment:
     entries: tuple[StatusEntry, ...] = ()
     notices: tuple[Notice, ...] = ()
     nodes: frozenset[str] = frozenset()
-    """The nodes at which it has to be enforced."""
+    """The nodes that must enforce it."""
 
     @property
     def is_in_force(self) -> bool:
-        """Return whether there is nothing to complain about."""
+        """Return whether every condition is True, without any notice."""
         return bool(self.entries) and not self.notices and all(entry.severity == 0 for entry in self.entries)
 
 
 def kind_of(ref: PolicyRef) -> Kind[Any] | None:
-    """Return the kind of a policy, in a version that has a status; None where it has none for us to write."""
+    """Return the kind of a policy in a version with a status, or None if Eastgate writes no status for it."""
     return _with_status(dialects.registered()).get((ref.group, ref.kind))
 
 
@@ -238,13 +238,13 @@ def _with_status(registry: Registry) -> Mapping[tuple[str, str], Kind[Any]]:
 
 
 def assess(policy: Policy, stored: StoredPolicy, view: ClusterView) -> Assessment | None:
-    """Return what the status of a policy should say; None where it is not ours to write."""
+    """Return the assessment of a policy, or None if Eastgate does not write its status."""
     kind = kind_of(policy.ref)
     if kind is None or kind.status is None or (isinstance(policy, RejectedPolicy) and not policy.is_policy):
         return None
     is_ours = kind.status_lease is None or kind.group in view.shared_groups
     parts = list(_parts(policy, stored, view, kind)) if is_ours else []
-    if kind.served is None:  # others define it, and say what becomes of it where no proxy of ours is
+    if kind.served is None:  # its own controller reports the parts without proxies of Eastgate
         parts = [part for part in parts if part.is_ours]
     entries = sorted((StatusEntry(part.ancestor, tuple(part.conditions)) for part in parts), key=_worst_first)
     notices = dict.fromkeys(notice for part in parts for notice in part.notices)
@@ -254,7 +254,7 @@ def assess(policy: Policy, stored: StoredPolicy, view: ClusterView) -> Assessmen
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A policy as far as it is about one ancestor."""
+    """The part of a policy that is about one ancestor."""
 
     ancestor: AncestorRef | None
     conditions: Sequence[StatusCondition]
@@ -301,7 +301,7 @@ def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, vi
         notices = list(native_notices(*native, evidence))
     else:
         in_force, notices = programmed(progress, audit=policy.audit), list(progress.notices())
-        overriding = find_overriding(policy, nodes, programs_of(authority)) if ancestor is None else None
+        overriding = find_overrides(policy, nodes, programs_of(authority)) if ancestor is None else None
         in_force = overriding.limit(in_force) if overriding is not None else in_force
     if stored.is_being_deleted:
         in_force = replace(in_force, message=f"{in_force.message}; it is being deleted, and counts until it is gone")
@@ -313,7 +313,7 @@ def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, vi
 
 
 def _has_address(world: World, node: str) -> bool:
-    """Return whether a node can be reached. A pod on the network of its host has no address of its own."""
+    """Return whether a node is reachable. A pod on the network of its host has no address of its own."""
     pod = world.workloads.get(node)
     return pod is None or not pod.is_pod or pod.host_network or bool(pod.ips)
 
@@ -321,9 +321,10 @@ def _has_address(world: World, node: str) -> bool:
 def _conditions(
     own: Sequence[Condition], in_force: StatusCondition, ancestor: AncestorRef | None, *, audit: bool
 ) -> Iterator[StatusCondition]:
-    """Yield the conditions of a dialect, in words for a cluster, and then whether the policy is in force.
+    """Yield the conditions of a dialect with texts for a cluster, and then the condition that the policy is in force.
 
-    A policy that is not accepted has no `Programmed`. Where `Available` says both, it holds only if the other would.
+    A policy that is not accepted has no `Programmed`. `Available` covers both, so it holds only if the policy is also
+    in force.
     """
     is_accepted = False
     for condition in own:
@@ -351,10 +352,10 @@ def _invalid(policy: RejectedPolicy, closes: bool) -> StatusCondition:
     others = len(errors) - 1
     more = f"; {others} more error{'' if others == 1 else 's'}" if others > 0 else ""
     targets = [str(target) for target in policy.targets]
-    hidden = len(targets) - _MOST_TARGETS
-    closed = ", ".join(targets[:_MOST_TARGETS]) + (f" and {hidden} more" if hidden > 0 else "")
+    hidden = len(targets) - _MAX_TARGETS
+    closed = ", ".join(targets[:_MAX_TARGETS]) + (f" and {hidden} more" if hidden > 0 else "")
     if closes:
-        then = f"; proxies close what it may be about until it is corrected: {closed}" if targets else ""
+        then = f"; its targets are closed until it is corrected: {closed}" if targets else ""
     else:
         then = "; it is not in force"
     type_, reason = _dialect_of(policy.ref).refusal

@@ -1,7 +1,7 @@
-"""Events of Kubernetes (events.k8s.io/v1) for what a person must see.
+"""Kubernetes events (events.k8s.io/v1) for notices.
 
-An event is written when something begins, not for as long as it lasts. What is seen again, also by another replica and
-after a restart, is counted in the event that is there: its name follows from what it is about.
+An event is written when a problem begins, not while it lasts. A repeated problem, also after a restart or at another
+replica, is counted in the existing event: the name of the event depends on its subject.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from eastgate.reading.kubernetes import ApiError, Connection, Resource, Unreacha
 
 EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event")
 
-_LONGEST_NOTE: Final = 1024
-_LONGEST_NAME: Final = 200
+_MAX_NOTE_CHARS: Final = 1024
+_MAX_NAME_CHARS: Final = 200
 _BURST: Final = 10  # events about one object at once
-_HOME_OF_CLUSTER: Final = "default"  # where events about objects without a namespace are
+_CLUSTER_NAMESPACE: Final = "default"  # the namespace of events about cluster-scoped objects
 _ACTIONS: Final = {
     NoticeReason.INVALID: "Validate",
     NoticeReason.NOT_CONVERTED: "Convert",
@@ -35,9 +35,9 @@ _Key = tuple[NoticeReason, str]
 
 
 class EventRecorder:
-    """Writes events: for one object at most ten at once and one more every few minutes; for all, a few a second.
+    """The writer of events: for one object at most ten at once and one more every few minutes; for all, a few a second.
 
-    What is too many is dropped. `counts` has how many were written, counted again, dropped or failed.
+    Further events are dropped. `counts` has the numbers of written, repeated, dropped and failed events.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class EventRecorder:
         self.counts: Counter[str] = Counter()
 
     async def report(self, regarding: Mapping[str, Any], notices: Iterable[Notice], recovered: Notice | None) -> None:
-        """Write events for those notices about an object that are new since the last report.
+        """Write events for the notices about an object that are new since the last report.
 
-        `recovered`: all is well, and why; that is an event too, where something was wrong before.
+        `recovered`: the object has no problem now. It becomes an event if the object had one before.
         """
         uid = regarding["metadata"].get("uid", "")
         current = {(notice.reason, notice.subject): notice for notice in notices}
@@ -69,7 +69,7 @@ class EventRecorder:
         if before and not current and recovered is not None:
             await self._write(regarding, recovered)
         if current or (before and recovered is None):
-            self._active[uid] = frozenset(current) or before  # it was wrong, and is not right again
+            self._active[uid] = frozenset(current) or before  # the problem is not solved yet
         else:
             self._active.pop(uid, None)
 
@@ -94,8 +94,8 @@ class EventRecorder:
             self.counts["failed"] += 1
 
     async def _count(self, event: Mapping[str, Any], refusal: ApiError) -> None:
-        """Count an event again that is there already."""
-        if refusal.reason != "AlreadyExists":  # its namespace may be going
+        """Increase the count of an existing event."""
+        if refusal.reason != "AlreadyExists":  # its namespace may be ending
             self.counts["failed"] += 1
             return
         metadata = event["metadata"]
@@ -118,8 +118,8 @@ class EventRecorder:
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
             "metadata": {
-                "name": f"{metadata['name'][:_LONGEST_NAME]}.{digest}",
-                "namespace": metadata.get("namespace", _HOME_OF_CLUSTER),
+                "name": f"{metadata['name'][:_MAX_NAME_CHARS]}.{digest}",
+                "namespace": metadata.get("namespace", _CLUSTER_NAMESPACE),
             },
             "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "reportingController": CONTROLLER_NAME,
@@ -127,6 +127,6 @@ class EventRecorder:
             "action": _ACTIONS.get(notice.reason, "Program"),
             "reason": notice.reason.value,
             "regarding": {"apiVersion": regarding["apiVersion"], "kind": regarding["kind"], **names},
-            "note": note if len(note) <= _LONGEST_NOTE else f"{note[: _LONGEST_NOTE - 3]}...",
+            "note": note if len(note) <= _MAX_NOTE_CHARS else f"{note[: _MAX_NOTE_CHARS - 3]}...",
             "type": "Warning" if notice.reason.is_warning else "Normal",
         }

@@ -1,7 +1,7 @@
-"""The statuses of all policies of a cluster: which of them a change is about, and what they should say.
+"""The statuses of all policies of a cluster: finds the policies that a change may affect, and assesses them.
 
-It is told what changes, in the cluster and at the proxies, and has the writer look at what that may be about. Looking
-costs a computation, and a request only where something has to be written.
+It gets the changes of the cluster and of proxies, and marks the affected policies for the writer. An assessment costs
+computation, and a request only if the status differs.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from eastgate.ir import PolicyRef
 from eastgate.reading.kubernetes import Connection, JsonObject, Resource
 
 _LOG = logging.getLogger(__name__)
-_TARGETS = frozenset({"Service", "Gateway", *ROUTE_KINDS, *BACKEND_KINDS})  # objects that a policy names
+_TARGETS = frozenset({"Service", "Gateway", *ROUTE_KINDS, *BACKEND_KINDS})  # kinds of objects that a policy may target
 
 
 def keeps_status(resource: Resource) -> bool:
-    """Return whether the objects of a kind are policies whose status we write, so that they are needed as they are."""
+    """Return whether Eastgate writes the status of this kind, so that its objects must be kept."""
     return kind_of(PolicyRef(resource.kind, None, "", resource.group)) is not None
 
 
 class PolicyStatuses:
-    """Keeps the statuses of policies right.
+    """Keeps the statuses of policies up to date.
 
-    `objects` are the policies as the API server has them, and may change; `find` returns the kind of a policy as it is
-    served. All replicas tell it everything; only the leader has `writer` run.
+    `objects` are the policies of the API server, and may change. `find` returns the served resource of a policy. All
+    replicas pass every change; only the leader runs `writer`.
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class PolicyStatuses:
         )
         self.take_objects(objects)
 
-    # What is told
+    # Changes
 
     def take_objects(self, refs: Iterable[PolicyRef]) -> None:
-        """Look at objects of which something has changed, be it only their status, or that are gone."""
+        """Mark changed or removed objects, also if only their status changed."""
         for ref in refs:
             if kind_of(ref) is None:
                 continue
@@ -81,7 +81,7 @@ class PolicyStatuses:
                 self.writer.forget(ref)
 
     def take_changes(self, refs: Iterable[PolicyRef], touched: Touched) -> None:
-        """Look at what a batch of changes is about, once it is applied: its objects, and all that these touch."""
+        """Mark the policies that an applied batch of changes may affect: its objects, and all that these touch."""
         changed = list(refs)
         self.view.forget()
         self.take_objects(changed)
@@ -94,7 +94,7 @@ class PolicyStatuses:
         self.writer.mark(ref for ref in dirty if ref in self._objects)
 
     def take_report(self, report: MeshReport) -> None:
-        """Look at the policies of which proxies now report something else."""
+        """Mark the policies whose progress differs in a new report."""
         dirty = changed_policies(self.view.report, report, self.view.authority)
         self.view.report = report
         self.writer.mark(ref for ref in dirty if ref in self._objects)
@@ -105,10 +105,10 @@ class PolicyStatuses:
         written: Mapping[PolicyRef, StoredPolicy] | None = None,
         not_serving: str | None = None,
     ) -> None:
-        """Look at the policies that an installed mesh enforces, or did.
+        """Mark the policies that an installed mesh enforces, or did.
 
-        `written` are the policies as they were when the plan was made, without those of which something could not be
-        written; None: all of them, as they are. `not_serving` names the control plane of the mesh if it does not serve.
+        `written` are the policies in the state of the plan, without those that could not be written completely; None:
+        all, in their current state. `not_serving` names the control plane of the mesh if it does not serve.
         """
         plans = (self.view.native, plan)
         self.view.native, self.view.written, self.view.not_serving = plan, written, not_serving
@@ -116,26 +116,26 @@ class PolicyStatuses:
         self.writer.mark(ref for ref in dirty if ref in self._objects)
 
     def take_settings(self, *, mesh: str | None, shared_groups: frozenset[str]) -> None:
-        """Take in the name of the XMesh that is ours, and the groups whose shared status is ours to write."""
+        """Set the name of Eastgate's XMesh, and the groups whose shared status Eastgate writes."""
         if (self.view.mesh, self.view.shared_groups) != (mesh, shared_groups):
             self.view.mesh, self.view.shared_groups = mesh, shared_groups
             self.writer.mark_all()
 
-    # What it is about
+    # Affected policies
 
     def _beside(self, refs: Iterable[PolicyRef]) -> set[PolicyRef]:
-        """Return the policies that may conflict with changed ones, or depend on them: where not all of them count."""
+        """Return the policies that may conflict with the changed ones, or depend on them."""
         homes = {(ref.group, ref.namespace) for ref in refs if not _is_union(ref)}
         return {ref for ref in self._objects if (ref.group, ref.namespace) in homes} if homes else set()
 
     def _targeting(self, change: Change) -> set[PolicyRef]:
-        """Return the policies that may name an object that has come or gone as their target, or refer to it."""
+        """Return the policies that may target a new or removed object, or refer to it."""
         homes = {changed.namespace for changed in change.objects if changed.kind in _TARGETS}
         if any(changed.kind == "ReferenceGrant" for changed in change.objects):
             return set(self._objects)
         return {ref for ref in self._objects if ref.namespace in homes} if homes else set()
 
-    # What the writer asks
+    # Assessment
 
     def _assess(self, ref: PolicyRef) -> Assessment | None:
         obj, policy = self._objects.get(ref), self.view.index.by_ref.get(ref)
@@ -158,7 +158,7 @@ class PolicyStatuses:
             self._at_node.setdefault(node, set()).add(ref)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is known of each policy, for the debug snapshot."""
+        """Return the state of each policy, for the debug snapshot."""
         return {str(ref): state for ref, state in sorted(self.writer.states.items(), key=lambda item: str(item[0]))}
 
 
@@ -167,6 +167,6 @@ def _fields_of(ref: PolicyRef) -> dict[str, str]:
 
 
 def _is_union(ref: PolicyRef) -> bool:
-    """Return whether all policies of a kind count, so that none of them is another's business."""
+    """Return whether all policies of a kind count together, so that none depends on another."""
     kind = kind_of(ref)
     return kind is not None and kind.status is Status.ANCESTORS

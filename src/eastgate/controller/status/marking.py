@@ -1,4 +1,4 @@
-"""The policies whose status may be another now, after proxies have acknowledged something, or have come or gone."""
+"""Finds the policies whose status may change after acknowledgements, or after proxies come or go."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
 from eastgate.reading.kubernetes import Connection, Resource
 
-# The kinds of other APIs whose own controllers write their status, wherever these run.
+# The kinds of other APIs, whose own controllers write the status if they run.
 
 
 _LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 
 async def unwritten_groups(connection: Connection) -> frozenset[str]:
-    """Return the groups of kinds whose status no controller of their own API writes.
+    """Return the groups of kinds whose own controller does not run.
 
-    A controller that runs has a Lease, in any namespace. Raises ApiError, UnreachableError.
+    A running controller has a Lease in some namespace. Raises ApiError, UnreachableError.
     """
     groups: set[str] = set()
     for group, lease in {(kind.group, kind.status_lease) for kind in registered().policies.values()}:
@@ -35,7 +35,7 @@ async def unwritten_groups(connection: Connection) -> frozenset[str]:
 
 
 def changed_policies(before: MeshReport, after: MeshReport, authority: Authority) -> set[PolicyRef]:
-    """Return the policies of which two reports, of one moment and a later one, may tell different things."""
+    """Return the policies whose progress may differ between two reports."""
     nodes = {
         report.node
         for proxy in before.serving.keys() | after.serving.keys()
@@ -52,7 +52,7 @@ def changed_policies(before: MeshReport, after: MeshReport, authority: Authority
 
 
 def _reports(mesh: MeshReport, proxy: str) -> tuple[tuple[ProxyReport, str], ...]:
-    """Return the report of a proxy, and the replica that serves it; nothing where none does."""
+    """Return the report of a proxy, and the replica that serves it, or nothing."""
     replica = mesh.serving.get(proxy)
     return ((replica.proxies[proxy], replica.replica),) if replica is not None else ()
 
@@ -66,7 +66,7 @@ def _differing(before: Mapping[str, AppliedPolicy], after: Mapping[str, AppliedP
 
 
 def policies_at(nodes: Iterable[str], authority: Authority) -> set[PolicyRef]:
-    """Return the policies that proxies of some nodes enforce, or would; for a Gateway, all that may be about one."""
+    """Return the policies that the proxies of these nodes may enforce; for a Gateway, all policies of Gateways."""
     world, engine = authority.world, programs_of(authority)
     refs: set[PolicyRef] = set()
     for node in nodes:

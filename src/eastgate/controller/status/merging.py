@@ -1,9 +1,9 @@
-"""The status to write, from what we have to say and what is stored.
+"""Computes the status to write from an assessment and the stored status.
 
-Nothing of others is touched, and nothing is written that is there already.
+Entries of other controllers are not changed, and nothing is written twice.
 
-A status never counts for what it says of a generation: whoever may write it can claim one that does not exist yet. That
-an older assessment replaces no newer one follows from the version of the object that a status is written for.
+The generation in a stored status is not trusted, since any writer of the status can claim a future one. The status is
+written for one version of the object, so an older assessment cannot replace a newer one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from eastgate.dialects.serving import Status
 
 CONTROLLER_NAME: Final = "eastgate.dev/policy-controller"
 
-# The types that we write. Those of others stay, also in entries of ours.
-_OURS: Final = frozenset({"Accepted", "Available", "Programmed", "ResolvedRefs"})
+# The condition types that Eastgate writes. Other types stay, also in entries of Eastgate.
+_OWN_TYPES: Final = frozenset({"Accepted", "Available", "Programmed", "ResolvedRefs"})
 
 
 @dataclass(frozen=True, slots=True)
 class _ListForm:
-    """A list of entries in a status: its field, the field of a reference in it, and how many entries may be in it."""
+    """A list of entries in a status: its field, the field of references, and the maximum number of entries."""
 
     entries: str
     ref: str
@@ -40,25 +40,25 @@ _LISTS: Final = {
 
 
 def left_conditions(written: Mapping[str, Any], applied: Mapping[str, Any]) -> list[int]:
-    """Return where the `conditions` of a status have types of ours that were not applied, last first.
+    """Return the indices of conditions of Eastgate that were not applied, the last first.
 
-    They are of another manager, from whom applying takes nothing away.
+    They belong to another manager, and applying does not remove them.
     """
-    ours = _OURS - {condition["type"] for condition in applied.get("conditions") or ()}
+    ours = _OWN_TYPES - {condition["type"] for condition in applied.get("conditions") or ()}
     conditions: Sequence[Mapping[str, Any]] = written.get("conditions") or ()
     return [at for at in reversed(range(len(conditions))) if conditions[at].get("type") in ours]
 
 
 @dataclass(frozen=True, slots=True)
 class MergedStatus:
-    """The status to write; None where there is nothing to write. `is_full`: others have taken all room for entries."""
+    """The status to write, or None without a change. `is_full`: other controllers have used all entries."""
 
     status: dict[str, Any] | None
     is_full: bool = False
 
 
 def merge_status(assessment: Assessment, existing: Mapping[str, Any] | None, now: str) -> MergedStatus:
-    """Return the status to write. Entries and conditions of others are in it where it would replace them."""
+    """Return the status to write, with the entries of other controllers if the write replaces these."""
     form = _LISTS.get(assessment.form)
     if form is None:
         return MergedStatus(_merge_whole(assessment, existing or {}, now))
@@ -66,16 +66,16 @@ def merge_status(assessment: Assessment, existing: Mapping[str, Any] | None, now
 
 
 def _merge_whole(assessment: Assessment, existing: Mapping[str, Any], now: str) -> dict[str, Any] | None:
-    """Return conditions of ours alone: the API server merges them with those of others, by their types."""
+    """Return Eastgate's conditions only: the API server merges them with the others, by their types."""
     generation = assessment.stored.generation
     before: Sequence[Mapping[str, Any]] = existing.get("conditions") or ()
     wanted = [condition for entry in assessment.entries for condition in entry.conditions]
-    merged = merge_conditions(before, wanted, generation, now, _OURS)
+    merged = merge_conditions(before, wanted, generation, now, _OWN_TYPES)
     if merged == before and existing.get("observedGeneration") == generation:
         return None
     return {
         "observedGeneration": generation,
-        "conditions": [condition for condition in merged if condition["type"] in _OURS],
+        "conditions": [condition for condition in merged if condition["type"] in _OWN_TYPES],
     }
 
 
@@ -92,7 +92,7 @@ def _merge_entries(assessment: Assessment, existing: Mapping[str, Any], form: _L
         by_ref.setdefault(AncestorRef.read(entry.get(form.ref) or {}, home), entry)
     wanted = [
         _written(entry, by_ref.get(entry.ancestor, {}), form, generation, now)
-        for entry in _fold(assessment.entries, room)
+        for entry in _worst_entries(assessment.entries, room)
         if entry.ancestor is not None
     ]
     if wanted == ours:
@@ -111,26 +111,26 @@ def _written(
     return {
         form.ref: before.get(form.ref) or entry.ancestor.to_json(),
         "controllerName": CONTROLLER_NAME,
-        "conditions": merge_conditions(before.get("conditions"), entry.conditions, generation, now, _OURS),
+        "conditions": merge_conditions(before.get("conditions"), entry.conditions, generation, now, _OWN_TYPES),
     }
 
 
-def _fold(entries: Sequence[StatusEntry], room: int) -> Sequence[StatusEntry]:
-    """Return as many entries as there is room for, the worst; the last of them says how many are not listed.
+def _worst_entries(entries: Sequence[StatusEntry], room: int) -> Sequence[StatusEntry]:
+    """Return the worst entries, up to the maximum; the last one names the number of omitted entries.
 
-    None that is left out is worse than one that is listed.
+    No omitted entry is worse than a listed one.
     """
     if len(entries) <= room:
         return entries
     *listed, last = entries[:room]
     first, *rest = last.conditions
-    left_out = f"; {len(entries) - room} more targets are not listed, for lack of room, and are no worse"
+    left_out = f"; {len(entries) - room} more targets are not listed for lack of space; they are not worse"
     noted = StatusCondition(first.type, first.status, first.reason, first.message + left_out)
     return [*listed, replace(last, conditions=(noted, *rest))]
 
 
 def _in_place(before: Iterable[Mapping[str, Any]], wanted: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the list with our entries in the place of the first that was ours, or at the end."""
+    """Return the list with Eastgate's entries at the place of the first old one, or at the end."""
     merged: list[Mapping[str, Any]] = []
     added = False
     for entry in before:

@@ -1,4 +1,4 @@
-"""The condition `Programmed` of policies that an installed mesh enforces, by policies that were written for it."""
+"""The condition `Programmed` of policies that proxies of Eastgate or an installed mesh enforce."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.convert.native import NativeMesh, NativeOutcome, NativeState, WriteFailure
 from eastgate.ir import PolicyRef
 
-# The condition `Programmed`: whether every proxy concerned enforces a policy; if not, which do not, and why.
+# The condition `Programmed`: whether every affected proxy enforces a policy; if not, the others and the reasons.
 #
-# It is True only where all of them do. GEP-713 would have it True where some do (PartiallyProgrammed); but what waits
-# for a policy (`kubectl wait`) looks at the status alone, and must not go on while some pods are open.
+# It is True only if all proxies enforce the policy. GEP-713 makes it True if some do (PartiallyProgrammed). But a
+# program that waits for a policy (`kubectl wait`) reads only the status, and must not go on while some pods are open.
 
 
 PROGRAMMED = "Programmed"
 RECONCILING = "Reconciling"
 PARTIALLY_PROGRAMMED = "PartiallyProgrammed"
-NOT_ENFORCED = "NotEnforced"  # GEP-713 has no reason for a policy that nobody is there to enforce
+NOT_ENFORCED = "NotEnforced"  # GEP-713 has no reason for a policy without an enforcing proxy
 
-_MOST_NAMES = 5
-_LONGEST_DETAIL = 300
-_MOVING = frozenset(
+_MAX_NAMES = 5
+_MAX_DETAIL_CHARS = 300
+_PENDING_STATES = frozenset(
     {ProgressState.WAITING, ProgressState.NOT_APPLIED, ProgressState.DISCONNECTED, ProgressState.NO_ADDRESS}
 )
 _NO_PROXY = PolicyProgress(ProgressState.NO_PROXY)
@@ -45,9 +45,9 @@ _PHRASES = {
 
 @dataclass(frozen=True, slots=True)
 class TargetProgress:
-    """How far a policy has come at the proxies that should enforce it.
+    """The progress of a policy at the proxies that should enforce it.
 
-    `missing` are those that do not, and the nodes that have no proxy, by how far it has come there.
+    `missing` are the proxies that do not enforce it, and the nodes without a proxy, by their state.
     """
 
     enforced: int = 0
@@ -60,11 +60,11 @@ class TargetProgress:
 
     @property
     def has_proxies(self) -> bool:
-        """Return whether any proxy is concerned."""
+        """Return whether any proxy is affected."""
         return bool(self.enforced or self.missing.keys() - {ProgressState.NO_PROXY, ProgressState.NO_ADDRESS})
 
     def notices(self) -> Iterator[Notice]:
-        """Yield what a person must see: what was rejected, what is closed, and what is open."""
+        """Yield notices for rejected policies, closed ports, and unprotected pods."""
         for name, progress in self.missing.get(ProgressState.REJECTED, ()):
             yield Notice(NoticeReason.REJECTED_BY_PROXY, f"{name} rejected it: {_detail(progress)}", name)
         for name, progress in self.missing.get(ProgressState.CLOSED, ()):
@@ -85,9 +85,9 @@ def progress_at(
     uid: str,
     has_address: Callable[[str], bool] = lambda _node: True,
 ) -> TargetProgress:
-    """Return how far a generation of a policy, by its `policy_name`, has come at nodes.
+    """Return the progress of a generation of a policy, by its `policy_name`, at nodes.
 
-    Nothing can connect to a pod that has no address yet, so that one without a proxy is not open either.
+    A pod without an address accepts no connections yet, so without a proxy it is not open either.
     """
     enforced = 0
     missing: dict[ProgressState, list[tuple[str, PolicyProgress]]] = {}
@@ -102,10 +102,10 @@ def progress_at(
 
 
 def programmed(progress: TargetProgress, *, audit: bool) -> StatusCondition:
-    """Return the condition of a policy that proxies of ours enforce."""
+    """Return the condition of a policy that proxies of Eastgate enforce."""
     total, enforced = progress.total, progress.enforced
     if total == 0:
-        message = "it selects nothing that runs now; what comes later is guarded from its start"
+        message = "it selects nothing that runs now; later pods are guarded from their start"
         return StatusCondition.unknown("Programmed", RECONCILING, message)
     if enforced == total:
         what = "observed only: it is reported and decides nothing; seen by" if audit else "in force at"
@@ -114,13 +114,13 @@ def programmed(progress: TargetProgress, *, audit: bool) -> StatusCondition:
     if enforced:
         what = "observed by" if audit else "in force at"
         return StatusCondition.false("Programmed", PARTIALLY_PROGRAMMED, f"{what} {enforced} of {total}; {missing}")
-    if progress.missing.keys() & _MOVING:
+    if progress.missing.keys() & _PENDING_STATES:
         return StatusCondition.false("Programmed", RECONCILING, f"in force at none of {total} yet; {missing}")
-    return StatusCondition.false("Programmed", NOT_ENFORCED, f"nobody enforces it; {missing}")
+    return StatusCondition.false("Programmed", NOT_ENFORCED, f"no proxy enforces it; {missing}")
 
 
 def _missing(progress: TargetProgress) -> Iterator[str]:
-    """Yield, for each reason for which proxies do not enforce a policy, how many they are and which."""
+    """Yield a text for each reason for which proxies do not enforce a policy, with their number and names."""
     for state, phrase in _PHRASES.items():
         proxies = progress.missing.get(state)
         if not proxies:
@@ -138,14 +138,14 @@ def _all_of(total: int) -> str:
 
 def _detail(progress: PolicyProgress) -> str:
     detail = progress.detail
-    return detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]}..."
+    return detail if len(detail) <= _MAX_DETAIL_CHARS else f"{detail[:_MAX_DETAIL_CHARS]}..."
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Return the first few names, sorted, and how many more there are."""
+    """Return the first few names, sorted, and the number of the others."""
     listed = sorted(names)
-    more = len(listed) - _MOST_NAMES
-    return ", ".join(listed[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(listed) - _MAX_NAMES
+    return ", ".join(listed[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 T = TypeVar("T")
@@ -153,10 +153,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class NativeEvidence:
-    """What speaks for it that a mesh enforces what is written for a policy.
+    """The evidence that a mesh enforces the policies that were written for it.
 
-    `not_serving` names a control plane that has no ready endpoint; None: it has one. `total` are the pods that the
-    policy targets, and `unguarded` those of them without a proxy of the mesh.
+    `not_serving` names a control plane without a ready endpoint, or is None. `total` is the number of pods that the
+    policy targets, and `unguarded` are those without a proxy of the mesh.
     """
 
     not_serving: str | None
@@ -164,7 +164,7 @@ class NativeEvidence:
     unguarded: tuple[str, ...] = ()
 
     def missing(self, name: str) -> Iterator[str]:
-        """Yield what is missing, for a sentence."""
+        """Yield texts about the missing evidence."""
         if self.not_serving is not None:
             yield f"no control plane of {name} serves it: {self.not_serving} has no ready endpoint"
         if self.unguarded:
@@ -174,7 +174,7 @@ class NativeEvidence:
 def natively_programmed(
     mesh: NativeMesh, outcome: NativeOutcome, evidence: NativeEvidence, *, audit: bool
 ) -> StatusCondition:
-    """Return the condition: True only where the mesh is there to enforce, and answers everything as the policy says."""
+    """Return the condition: True only if the mesh enforces, and answers every request as the policy does."""
     name = mesh.value.capitalize()
     losses = "; ".join(loss.message for loss in outcome.losses)
     missing = "".join(f"; {each}" for each in evidence.missing(name))
@@ -182,14 +182,14 @@ def natively_programmed(
         case NativeState.WRITTEN:
             how = f"written for {name}: {join_names(outcome.objects)}"
         case NativeState.COVERED:
-            how = f"{name} answers as it says, by what is written for others, though it cannot be written: {losses}"
+            how = f"it cannot be written, but {name} answers as it says by other written policies: {losses}"
         case NativeState.CLOSED:
-            also = f"; nor these, which it does not target: {join_names(outcome.also_closed)}"
-            message = f"nobody reaches what it targets, since it cannot be written for {name}: {losses}"
+            also = f"; other pods are closed too: {join_names(outcome.also_closed)}"
+            message = f"its targets are closed, since it cannot be written for {name}: {losses}"
             message += f"{also if outcome.also_closed else ''}{missing}"
             return StatusCondition.false("Programmed", NOT_ENFORCED, message)
         case NativeState.NOT_WRITTEN:
-            message = f"nobody enforces it, since it cannot be written for {name}: {losses}"
+            message = f"no proxy enforces it, since it cannot be written for {name}: {losses}"
             return StatusCondition.false("Programmed", NOT_ENFORCED, message)
     if outcome.differences:
         message = f"{how}; {'; '.join(_differences(name, outcome))}{missing}"
@@ -199,7 +199,7 @@ def natively_programmed(
         message = f"{how}; it selects nothing that runs now{missing}"
         return StatusCondition.unknown("Programmed", RECONCILING, message)
     if missing and (guarded == 0 or evidence.not_serving is not None):
-        return StatusCondition.false("Programmed", NOT_ENFORCED, f"nobody is known to enforce it; {how}{missing}")
+        return StatusCondition.false("Programmed", NOT_ENFORCED, f"no proxy is known to enforce it; {how}{missing}")
     if missing:
         message = f"in force at {guarded} of {evidence.total}; {how}{missing}"
         return StatusCondition.false("Programmed", PARTIALLY_PROGRAMMED, message)
@@ -208,22 +208,22 @@ def natively_programmed(
 
 
 def not_written_yet(mesh: NativeMesh) -> StatusCondition:
-    """Return the condition of a generation that was not written, or of which the API server refused something."""
+    """Return the condition of a generation that was not written, or not completely."""
     message = f"it is not written for {mesh.value.capitalize()} yet"
     return StatusCondition.false("Programmed", RECONCILING, message)
 
 
 def without_failures(policies: Mapping[PolicyRef, T], failures: Iterable[WriteFailure]) -> dict[PolicyRef, T]:
-    """Return the policies that were written: in a namespace with a failure none may have been.
+    """Return the written policies. After a failure in a namespace, none of its policies may have been written.
 
-    What a policy of the whole cluster became may be in any namespace.
+    The written form of a cluster-wide policy may be in any namespace.
     """
     failed = {failure.step.namespace for failure in failures}
     return {ref: each for ref, each in policies.items() if not failed or ref.namespace not in (None, *failed)}
 
 
 def native_notices(mesh: NativeMesh, outcome: NativeOutcome, evidence: NativeEvidence) -> Iterator[Notice]:
-    """Yield what a person must see: what cannot be written, what the mesh allows all the same, and what it misses."""
+    """Yield notices for policies that cannot be written, that the mesh widens, or whose proxies are missing."""
     name = mesh.value.capitalize()
     if outcome.losses and outcome.state is not NativeState.COVERED:
         losses = "; ".join(f"{loss.code.id}: {loss.message}" for loss in outcome.losses)
@@ -231,7 +231,7 @@ def native_notices(mesh: NativeMesh, outcome: NativeOutcome, evidence: NativeEvi
     if any(difference.allowed for difference in outcome.differences):
         yield Notice(NoticeReason.NOT_ENFORCED, "; ".join(_differences(name, outcome)))
     if outcome.also_closed:
-        closed = f"{name} cannot select its pods alone; closed with them: {join_names(outcome.also_closed)}"
+        closed = f"{name} cannot select exactly its pods; closed with them: {join_names(outcome.also_closed)}"
         yield Notice(NoticeReason.NOT_CONVERTED, closed, "closed")
     missing = "; ".join(evidence.missing(name))
     if missing and evidence.total and outcome.state is not NativeState.NOT_WRITTEN:

@@ -1,4 +1,4 @@
-"""What a person must see about a policy or an Invariant, beside its status: as data, from which events are made."""
+"""Notices about a policy or an Invariant, beside its status: the data from which events are made."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from eastgate.basics.records import dataclass
 
 
 class NoticeReason(enum.StrEnum):
-    """The reason of an event, as it is written, and how serious it is."""
+    """The reason of an event, and whether it is a warning."""
 
     INVALID = "Invalid"  # the policy cannot be read, and closes what it targets
     REJECTED_BY_PROXY = "RejectedByProxy"
     PORT_CLOSED = "PortClosed"
-    NOT_ENFORCED = "NotEnforced"  # some of its workloads have no proxy, or none has
-    NOT_CONVERTED = "NotConverted"  # the policies of an installed mesh say less than it does
-    ANCESTORS_FULL = "AncestorsFull"  # there is no room for an entry of ours in its status
-    INVARIANT_BROKEN = "InvariantBroken"  # some request breaks an Invariant
-    PROGRAMMED = "Programmed"  # after one of the above: all is well again
+    NOT_ENFORCED = "NotEnforced"  # some or all of its workloads have no proxy
+    NOT_CONVERTED = "NotConverted"  # the written policies of an installed mesh do not express all of it
+    ANCESTORS_FULL = "AncestorsFull"  # its status has no space for an entry of Eastgate
+    INVARIANT_BROKEN = "InvariantBroken"  # a request breaks an Invariant
+    PROGRAMMED = "Programmed"  # after one of the above: the problem is solved
     INVARIANT_HOLDS = "InvariantHolds"
 
     @property
     def is_warning(self) -> bool:
-        """Return whether something is wrong."""
+        """Return whether the event reports a problem."""
         return self not in (NoticeReason.PROGRAMMED, NoticeReason.INVARIANT_HOLDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that a person must see. Two notices of one reason and `subject` are the same one, seen again."""
+    """A notice for users. Two notices of one reason and `subject` are the same notice."""
 
     reason: NoticeReason
     note: str

@@ -1,4 +1,4 @@
-"""The policies whose status has to be looked at, and when: each once however often it is marked, none too often."""
+"""A schedule of keys, such as policies whose status must be checked: each is due once, and none too often."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _jitter() -> float:
 
 
 class TokenBucket:
-    """Permits for at most `burst` things at once, and `per_second` more after that. The caller says what time it is."""
+    """Permits for at most `burst` operations at once, and `per_second` more after that. The caller passes the time."""
 
     def __init__(self, burst: int, per_second: float) -> None:
         self._burst = burst
@@ -42,9 +42,9 @@ class TokenBucket:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often something may be done, in seconds: again to the same key, and after failures, longer each time.
+    """Limits for operations, in seconds: between two operations on a key, and between retries, which grow.
 
-    What is marked is done after a `delay`, since more is about to change. At most `burst` things are done at once, and
+    A marked key is due after a `delay`, since more changes may follow. At most `burst` operations run at once, and
     `per_second` after that.
     """
 
@@ -57,7 +57,7 @@ class Pace:
 
 
 class Schedule(Generic[K]):
-    """Keys that are due, now or later. It knows no clock: the caller says what time it is."""
+    """Keys that are due now or later. It has no clock: the caller passes the time."""
 
     def __init__(self, pace: Pace | None = None, jitter: Callable[[], float] = _jitter) -> None:
         self._pace = pace or Pace()
@@ -65,7 +65,7 @@ class Schedule(Generic[K]):
         self._due: dict[K, float] = {}
         self._heap: list[tuple[float, int, K]] = []
         self._pushed = 0
-        self._rest: dict[K, float] = {}  # until when a key is left alone
+        self._rest: dict[K, float] = {}  # the earliest next time of each key
         self._failures: dict[K, int] = {}
         self._bucket = TokenBucket(self._pace.burst, self._pace.per_second)
 
@@ -73,13 +73,13 @@ class Schedule(Generic[K]):
         return len(self._due)
 
     def mark(self, keys: Iterable[K], now: float) -> None:
-        """Have keys looked at, as soon as they may be. One that is to be retried is not retried any sooner."""
+        """Make keys due as soon as allowed. A key that waits for a retry is not due sooner."""
         for key in keys:
             if key not in self._due:
                 self._push(key, max(now + self._pace.delay, self._rest.get(key, now)))
 
     def take(self, now: float) -> K | None:
-        """Return the key that has been due for longest, which is due no more; None where none is, or may be."""
+        """Remove and return the key that has been due for longest, or None if no key is due and allowed."""
         if self.wait(now) != 0:
             return None
         _, _, key = heapq.heappop(self._heap)
@@ -87,20 +87,20 @@ class Schedule(Generic[K]):
         return key
 
     def spend(self, key: K, now: float) -> None:
-        """Note that something was done to a key: it is left alone for a while, and others may have to wait."""
+        """Record an operation on a key: the key rests for a while, and other keys may have to wait."""
         self._bucket.take(now)
         self._rest[key] = now + self._pace.between
 
     def rest(self, key: K, now: float, seconds: float) -> None:
-        """Leave a key alone for a while, as it takes long to look at."""
+        """Let a key rest for a while, since its check takes long."""
         self._rest[key] = max(self._rest.get(key, now), now + seconds)
 
     def succeed(self, key: K) -> None:
-        """Note that all went well."""
+        """Record a success."""
         self._failures.pop(key, None)
 
     def fail(self, key: K, now: float, asked: float | None = None) -> None:
-        """Have a key retried, the later the more often it has failed, and no sooner than the server `asked` for."""
+        """Schedule a retry of a key: later after each failure, and not before the `asked` seconds of the server."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         wait = min(self._pace.first_retry * 2.0 ** min(failures - 1, 30), self._pace.longest_retry) * self._jitter()
         self._rest[key] = now + max(wait, asked or 0.0)
@@ -112,7 +112,7 @@ class Schedule(Generic[K]):
             known.pop(key, None)
 
     def wait(self, now: float) -> float | None:
-        """Return the seconds until a key is due and may be taken; None where there is none."""
+        """Return the seconds until a key is due and allowed, or None without keys."""
         while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
             heapq.heappop(self._heap)  # forgotten, or due at another time
         if not self._heap:

@@ -1,7 +1,7 @@
-"""Writes the status of policies, as the leader: what is marked is assessed, compared with what is stored, and applied.
+"""Writes the status of policies, as the leader: assesses marked policies, and applies statuses that differ.
 
 Lists of entries are atomic, and several controllers write into them. So a status is applied for exactly the version of
-the object that it was merged with; where somebody was faster, the object is read again and merged again.
+the object with which it was merged. After a conflict, the object is read and merged again.
 """
 
 from __future__ import annotations
@@ -26,18 +26,17 @@ from eastgate.reading.kubernetes import ApiError, Connection, JsonObject, Resour
 
 STATUS_MANAGER: Final = "eastgate-status"
 
-_MOST_TRIES: Final = 5
-_SHARE: Final = 20  # how much longer than it takes to look at a policy it is then left alone
+_MAX_TRIES: Final = 5
+_REST_FACTOR: Final = 20  # a policy rests for this multiple of the time of its check
 _METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "generation", "deletionTimestamp")
 
 
 class StatusWriter:
-    """Keeps the status of policies right.
+    """Keeps the status of policies up to date.
 
-    `assess` returns what the status of a policy should say, and None where it is not ours to write, or there is no such
-    policy; `find` returns the resource of a policy, with a version that is served. `observe` must be called with every
-    object that a watch brings, `mark` with the policies about which something else has changed. Nothing is written but
-    by `run`, which is for the leader.
+    `assess` returns the assessment of a policy, or None if Eastgate does not write its status or it does not exist.
+    `find` returns the served resource of a policy. Call `observe` with every object of a watch, and `mark` with the
+    policies that another change may affect. Only `run` writes; only the leader runs it.
     """
 
     def __init__(
@@ -60,21 +59,21 @@ class StatusWriter:
         self._clock = clock
         self._on_trouble = on_trouble
         self._on_recovery = on_recovery
-        self._failed: set[PolicyRef] = set()  # the policies whose status could not be written when it was last tried
+        self._failed: set[PolicyRef] = set()  # policies whose last status write failed
         self._objects: dict[PolicyRef, JsonObject] = {}
-        self._written: dict[PolicyRef, str] = {}  # the version that our last write made
+        self._written: dict[PolicyRef, str] = {}  # the object version of the last own write
         self._marked = asyncio.Event()
         self.counts: Counter[str] = Counter()
-        """How often a status was written, was found to be right, met a conflict, or could not be written."""
+        """The numbers of statuses that were written, unchanged, in conflict, or failed."""
         self.full: set[PolicyRef] = set()
-        """The policies in whose status others have left no room for us."""
+        """Policies whose status has no space left for Eastgate."""
         self.states: dict[PolicyRef, str] = {}
         """The reason of the worst condition of each policy, for metrics."""
 
     # What changes
 
     def observe(self, obj: Mapping[str, Any]) -> None:
-        """Take in an object as a watch brought it. What we have written ourselves is no reason to look again."""
+        """Store an object of a watch, and mark it unless the change is an own write."""
         ref = ref_of(obj)
         if kind_of(ref) is None:
             return
@@ -94,18 +93,18 @@ class StatusWriter:
             self._recorder.forget(obj["metadata"].get("uid", ""))
 
     def mark(self, refs: Iterable[PolicyRef]) -> None:
-        """Have policies looked at again."""
+        """Mark policies for a new check."""
         self._schedule.mark(refs, self._clock())
         self._marked.set()
 
     def mark_all(self) -> None:
-        """Have all policies looked at again, as who has just become the leader must."""
+        """Mark all policies for a new check, as a new leader must."""
         self.mark(list(self._objects))
 
     # Writing
 
     async def run(self) -> None:
-        """Write what is to be written, until it is cancelled."""
+        """Write statuses until cancelled."""
         self.mark_all()
         while True:
             self._marked.clear()
@@ -118,13 +117,13 @@ class StatusWriter:
                 continue
 
     async def settle(self) -> None:
-        """Look at every policy that is due."""
+        """Check every policy that is due."""
         while (ref := self._schedule.take(self._clock())) is not None:
             try:
-                await self._look_at(ref)
+                await self._check(ref)
             except ApiError as error:
                 self._fail(ref, error, error.retry_after)
-            except Exception as error:  # one policy must not keep all others from their status
+            except Exception as error:  # one failed policy must not stop the others
                 self._fail(ref, error)
             await asyncio.sleep(0)  # others share this loop
 
@@ -134,21 +133,21 @@ class StatusWriter:
         self._on_trouble(ref, error)
         self._schedule.fail(ref, self._clock(), asked)
 
-    async def _look_at(self, ref: PolicyRef) -> None:
+    async def _check(self, ref: PolicyRef) -> None:
         started = self._clock()
         assessment, resource = self._assess(ref), self._find(ref)
         ended = self._clock()
-        self._schedule.rest(ref, ended, _SHARE * (ended - started))
+        self._schedule.rest(ref, ended, _REST_FACTOR * (ended - started))
         if assessment is None or resource is None:
             self.states.pop(ref, None)
             return
         obj = self._objects.get(ref)
-        for last in (*[False] * (_MOST_TRIES - 1), True):
+        for last in (*[False] * (_MAX_TRIES - 1), True):
             if obj is None or not _is_about(assessment, obj):
                 obj = await self._read(ref, resource)
             if obj is None:
                 return
-            if not _is_about(assessment, obj):  # there is a later one, which nobody has assessed yet
+            if not _is_about(assessment, obj):  # a later generation, which is not assessed yet
                 self.counts["behind"] += 1
                 self._schedule.fail(ref, self._clock())
                 return
@@ -213,7 +212,7 @@ class StatusWriter:
         notices = list(assessment.notices)
         if assessment.ref in self.full:
             note = (
-                "others have filled the list of ancestors in its status, so that Eastgate cannot say what becomes of it"
+                "other controllers have filled the list of ancestors in its status, so Eastgate cannot report its state"
             )
             notices.append(Notice(NoticeReason.ANCESTORS_FULL, note))
         in_force = assessment.entries[0].conditions[-1].message if assessment.is_in_force else None
@@ -231,14 +230,14 @@ _PRECONDITIONS: Final = ("name", "namespace", "uid", "resourceVersion")
 
 
 def _is_about(assessment: Assessment, obj: Mapping[str, Any]) -> bool:
-    """Return whether an assessment is about an object as it is: the same object, of the same generation."""
+    """Return whether an assessment is about the current object: the same uid and generation."""
     metadata = obj["metadata"]
     stored = assessment.stored
     return metadata.get("generation", 0) == stored.generation and stored.uid in ("", metadata.get("uid"))
 
 
 def _state_of(assessment: Assessment) -> str:
-    """Return the reason of the worst condition, or of the last where all hold."""
+    """Return the reason of the worst condition, or of the last one if all hold."""
     if not assessment.entries:
         return "None"
     conditions = assessment.entries[0].conditions

@@ -38,14 +38,14 @@ _VERSIONS = ("v1", "v1beta1")
 
 
 def _kinds(kind: str, name_use: NameUse) -> Iterator[Kind[IstioPolicy]]:
-    """Give a kind in its versions."""
+    """Yield a kind in each of its versions."""
     for version in _VERSIONS:
         yield Kind(GROUP, version, kind, _read, partial(_shapes, kind), name_use=name_use, locate=_locate)
 
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> IstioPolicy | None:
     from eastgate.dialects.istio.meaning import (
-        read,  # many folders have no document for it to read
+        read,  # imported here because many folders have no policy of Istio
     )
 
     return read(document, root, settings, reporter)
@@ -58,16 +58,16 @@ def _shapes(kind: str) -> tuple[Record[Settings], ...]:
 
 
 def _layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[Layer]:
-    from eastgate.dialects.istio.assemble import layers  # many folders have no workload with a proxy
+    from eastgate.dialects.istio.assemble import layers  # imported here because many folders have no such workload
 
     return layers(attached, scene)
 
 
 def _stance(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> Hashable:
-    """Return the stance of a workload; None where no policy is about it."""
+    """Return the stance of a workload, or None if no policy applies to it."""
     if not attached:
         return None
-    from eastgate.dialects.istio.assemble import stance_of  # many folders have no policy of Istio
+    from eastgate.dialects.istio.assemble import stance_of  # imported here because many folders have no policy of Istio
 
     return stance_of(workload, attached, scene)
 
@@ -91,7 +91,7 @@ def _notices(
 
 
 def _locate(document: Document) -> tuple[Target, ...] | None:
-    """Return the targets of a policy that has errors elsewhere; None where it names some."""
+    """Return the targets of a policy that has errors elsewhere, or None if it has `targetRefs`."""
     content = content_of(document)
     if "targetRefs" in content or "targetRef" in content:
         return None
@@ -106,7 +106,7 @@ def _widen(targets: tuple[Target, ...], document: Document, settings: Settings) 
 
 
 def _closes(policy: IstioPolicy) -> bool:
-    """Return whether it is an ALLOW policy without rules, which turns deny by default on."""
+    """Return whether it is an ALLOW policy without rules, which turns on deny by default."""
     is_allow = isinstance(policy, IstioAuthorizationPolicy) and policy.action is Action.ALLOW
     return isinstance(policy, IstioAuthorizationPolicy) and is_allow and not policy.rules and not policy.audit
 
@@ -118,7 +118,7 @@ def _lint() -> Linting[IstioPolicy]:
 
 
 def _read_log(line: str) -> LoggedDecision | None:
-    from eastgate.dialects.istio.logs.lines import read_line  # only `why` reads logs
+    from eastgate.dialects.istio.logs.lines import read_line  # imported here because only `why` reads logs
 
     return read_line(line)
 
@@ -126,12 +126,12 @@ def _read_log(line: str) -> LoggedDecision | None:
 def _shows_proxies(world: World) -> bool:
     if not world.meshed and not world.meshed_namespaces:
         return False
-    from eastgate.dialects.istio.planes import shows_proxies  # many folders ask for no proxies
+    from eastgate.dialects.istio.planes import shows_proxies  # imported here because many folders have no proxies
 
     return shows_proxies(world)
 
 
-_CONFIGURING = frozenset({"ConfigMap", *(kind for _, kind in INSTALLATIONS)})  # kinds that may hold a MeshConfig
+_MESH_CONFIG_KINDS = frozenset({"ConfigMap", *(kind for _, kind in INSTALLATIONS)})  # kinds that may hold a MeshConfig
 
 DIALECT: Dialect[IstioPolicy] = Dialect(
     name="Istio",
@@ -149,13 +149,13 @@ DIALECT: Dialect[IstioPolicy] = Dialect(
     lint=_lint,
     stance=_stance,
     examine=_examine,
-    examined_kinds=_CONFIGURING | {"Service"},
+    examined_kinds=_MESH_CONFIG_KINDS | {"Service"},
     status=conditions,
     read_log=_read_log,
     widen=_widen,
     notices=_notices,
     surroundings=Surroundings(
-        kinds=_CONFIGURING | {"Gateway"},  # which may be a waypoint of any workload
+        kinds=_MESH_CONFIG_KINDS | {"Gateway"},  # a Gateway may be the waypoint of any workload
         of=_shows_proxies,
         config_namespaces=frozenset({"istio-system"}),
         root_namespace=lambda settings: settings.section(IstioSettings).root_namespace,

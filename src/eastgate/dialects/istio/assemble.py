@@ -1,7 +1,8 @@
-"""Assemble the policies at a workload or a Gateway to the layers of Istio's proxies there.
+"""Assembly of the policies at a workload or a Gateway to the layers of Istio's proxies there.
 
-Istio's own proxies judge HTTP and bytes by different chains. Ours have one, in which what they cannot see is unknown.
-A sidecar has one layer. Where ztunnel serves a workload, it has that of its waypoint, if it has one, and ztunnel's.
+Istio's own proxies use different chains for HTTP and for bytes. Eastgate's proxies have one chain, in which attributes
+that they cannot see are unknown. A sidecar has one layer. A workload with ztunnel has the layer of its waypoint, if it
+has one, and the layer of ztunnel.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from eastgate.dialects.istio.model import (
 from eastgate.dialects.istio.peer_modes import peer_modes
 from eastgate.dialects.istio.planes import (
     WITHOUT_PROXY,
-    Direct,
+    DirectScope,
     ServingPlane,
     WaypointScope,
     is_gateway_pod,
@@ -59,34 +60,34 @@ from eastgate.ir import (
 from eastgate.ir.attributes import APPLICATION, IDENTITY, SNI, SOURCE_WORKLOAD, Attribute
 from eastgate.settings import DataPlane
 
-# Callers outside of the mesh: a pod without a proxy cannot prove who it is.
+# Callers outside the mesh: a pod without a proxy cannot prove its identity.
 
 
 @dataclass(frozen=True, slots=True)
 class MeshCallers:
-    """Derives that a pod without a proxy has no identity. An account, and a caller that is no known pod, keeps its own.
+    """Derives that a pod without a proxy has no identity. Accounts, and callers that are not known pods, keep theirs.
 
-    `data_plane` says which pods have a proxy. `is_one_mesh`: the proxy of the workload is unknown. It has one only if
-    all callers whose proxy is unknown have one. Before a workload with a proxy, such a caller may have none.
+    `data_plane` says which pods have a proxy. `is_one_mesh`: it is unknown whether the workload has a proxy. It has one
+    only if all callers with an unknown proxy have one. Before a workload that has a proxy, such a caller may have none.
     """
 
     world: World
     data_plane: IstioDataPlane
     is_one_mesh: bool = False
-    depends_on: ClassVar[None] = None  # callers are compared by their identities, whoever has them
+    depends_on: ClassVar[None] = None  # callers are compared by their identities
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
-        """Return an absent identity for a pod outside of the mesh."""
+        """Return an absent identity for a pod outside the mesh."""
         return {IDENTITY: None} if self._plane(values) is ServingPlane.NONE else {}
 
     def otherwise(self, values: Mapping[Attribute, Known]) -> tuple[Mapping[Attribute, Known], ProxyReading] | None:
-        """Return an absent identity for a pod that may be outside of the mesh."""
+        """Return an absent identity for a pod that may be outside the mesh."""
         if self.is_one_mesh or self._plane(values) is not ServingPlane.UNKNOWN or values.get(IDENTITY) is None:
             return None
         return {IDENTITY: None}, unknown_caller()
 
     def _plane(self, values: Mapping[Attribute, Known]) -> ServingPlane | None:
-        """Return the proxy of the calling pod; None where the caller is no known pod."""
+        """Return the proxy of the calling pod, or None if the caller is not a known pod."""
         key = values.get(SOURCE_WORKLOAD)
         caller = self.world.workloads.get(key) if isinstance(key, str) else None
         return None if caller is None else plane_of(caller, self.world, self.data_plane)
@@ -99,11 +100,11 @@ P = TypeVar("P", bound=IstioPolicy)
 
 @dataclass(frozen=True, slots=True)
 class IstioStance:
-    """What the layers of a workload depend on beside its policies.
+    """The inputs of a workload's layers other than its policies.
 
-    `is_gateway`: it is a pod of a Gateway; `gateway` is the name of that, where it is of Gateway API, and `is_waypoint`
-    says that it is a waypoint. `address` is that of the workload, where a policy asks for it. `refusal` says what
-    refuses a proxy to a workload without one.
+    `is_gateway`: the workload is a pod of a Gateway. `gateway` is its name, if it is a Gateway of Gateway API, and
+    `is_waypoint` says whether it is a waypoint. `address` is the address of the workload, if a policy reads it.
+    `refusal` says what refuses a proxy to a workload without one.
     """
 
     mesh: MeshConfig
@@ -117,7 +118,7 @@ class IstioStance:
 
 
 def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> IstioStance:
-    """Return the stance of a workload that these policies are about."""
+    """Return the stance of a workload that these policies apply to."""
     mesh, world = mesh_settings(scene.settings, scene.world), scene.world
     data_plane = scene.settings.section(IstioSettings).istio_data_plane
     plane = plane_of(workload, world, data_plane)
@@ -148,10 +149,10 @@ def _asks_for_destination(policy: IstioPolicy) -> bool:
 
 
 def layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[Layer]:
-    """Return the layers of a workload, or of a Gateway: it has no stance.
+    """Return the layers of a workload, or of a Gateway, which has no stance.
 
-    A workload that has a sidecar or no proxy has the layer of a sidecar: without a proxy nothing is denied, so that it
-    allows what both allow.
+    A workload that has either a sidecar or no proxy gets the layer of a sidecar. Without a proxy nothing is denied, so
+    this layer allows only requests that are allowed in both cases.
     """
     stance = scene.stance
     policies = list(dict.fromkeys(attachment.policy for attachment in attached))
@@ -174,7 +175,7 @@ def layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[La
 
 
 class _Proxies:
-    """The policies at a point, and the layers that each kind of proxy makes of them."""
+    """The policies at a point, and the layers that each kind of proxy makes from them."""
 
     def __init__(
         self,
@@ -205,7 +206,7 @@ class _Proxies:
         if stance.gateway is None:
             policies = [policy for policy in self.policies if not policy.refs]
         else:
-            policies = [policy for policy in self.policies if _is_at(policy, stance.gateway, stance)]
+            policies = [policy for policy in self.policies if _is_enforced_at(policy, stance.gateway, stance)]
         cases, derivations = self._envoy(policies)
         if not stance.is_gateway:
             cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
@@ -217,9 +218,9 @@ class _Proxies:
         return _restricting(Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], derivations))
 
     def ambient(self, stance: IstioStance) -> list[Layer]:
-        """Return the layers of a workload that ztunnel serves: of its waypoints, and of ztunnel.
+        """Return the layers of a workload that ztunnel serves: those of its waypoints, and that of ztunnel.
 
-        Ours is beside the workload instead: it sees HTTP, and callers themselves.
+        Eastgate's proxy is beside the workload instead: it sees HTTP, and the callers themselves.
         """
         waypoint = self._waypoint(stance.bindings)
         if not self.native:
@@ -227,7 +228,7 @@ class _Proxies:
         authorization = _all_of(self.policies, IstioAuthorizationPolicy)
         layer = ztunnel_layer(authorization, _all_of(self.policies, PeerAuthentication), stance.bindings, self._root)
         ztunnel = replace(layer, derivations=self._workload)
-        says_more = bool(layer.otherwise.readings)  # of what ztunnel does not enforce
+        says_more = bool(layer.otherwise.readings)  # about rules that ztunnel does not enforce
         return [*waypoint, *([ztunnel] if says_more else _restricting(ztunnel))]
 
     def _waypoint(self, bindings: Sequence[Binding]) -> list[Layer]:
@@ -247,10 +248,10 @@ class _Proxies:
         if not cases:
             return []
         derivations = (*self._workload, *forms, *([ByService(tuple(tokens))] if tokens else []))
-        return [Layer(AT_WAYPOINT, Chain((), scope=Direct()), tuple(cases), derivations)]
+        return [Layer(AT_WAYPOINT, Chain((), scope=DirectScope()), tuple(cases), derivations)]
 
     def _envoy(self, policies: Sequence[IstioPolicy]) -> tuple[tuple[SelectorCase, ...], tuple[Derivation, ...]]:
-        """Return the chains of a proxy with Envoy's filters, the last for all other requests, and its derivations."""
+        """Return the cases of a proxy with Envoy's filters, the last for all other requests, and its derivations."""
         authorization = _all_of(policies, IstioAuthorizationPolicy)
         requests = _enforced(policies, RequestAuthentication)
         reading = IstioPlaneReading(self.scene.settings.data_plane, self.mesh.path_normalization)
@@ -273,7 +274,7 @@ class _Proxies:
 
     @property
     def _workload(self) -> tuple[Derivation, ...]:
-        """Return what derives the address of the workload, and who has an identity, where that depends on labels."""
+        """Return the derivations of the workload's address and, if they depend on labels, of callers' identities."""
         address = (DestinationAddress(self.address),) if self.address is not None else ()
         data_plane = self.scene.settings.section(IstioSettings).istio_data_plane
         if not self.native or data_plane not in (IstioDataPlane.AUTO, IstioDataPlane.NONE):
@@ -287,7 +288,7 @@ def _selecting(policies: Sequence[IstioPolicy]) -> tuple[PolicyRef, ...]:
 
 
 def _restricting(layer: Layer) -> list[Layer]:
-    """Return a layer, or nothing where it restricts nothing."""
+    """Return a list with the layer, or an empty list if the layer restricts nothing."""
     return [layer] if any(chain.stages for chain in layer.chains) else []
 
 
@@ -300,8 +301,8 @@ def _at_waypoint(chain: Chain, binding: Binding) -> Chain:
     return replace(seen, scope=WaypointScope(str(binding.waypoint), binding.service, chain.scope))
 
 
-def _is_at(policy: IstioPolicy, gateway: str, stance: IstioStance) -> bool:
-    """Return whether a policy is enforced by the pods of a Gateway: it targets it, or selects pods by labels."""
+def _is_enforced_at(policy: IstioPolicy, gateway: str, stance: IstioStance) -> bool:
+    """Return whether the pods of a Gateway enforce a policy: it targets the Gateway, or selects pods by labels."""
     if policy.refs:
         return any((ref.kind, ref.name) == ("Gateway", gateway) for ref in policy.refs)
     return not stance.is_waypoint

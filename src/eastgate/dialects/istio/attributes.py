@@ -1,7 +1,7 @@
-"""The attributes that the fields and conditions of a rule look at, and those that Istio's proxies derive.
+"""The attributes that fields and conditions of a rule read, and those that Istio's proxies derive.
 
-Our proxies compare the canonical forms of paths and hosts, Istio's the path as it normalizes it and the host with its
-port, in lower case.
+Eastgate's proxies compare the canonical forms of paths and hosts. Istio's compare the path as they normalize it, and
+the host with its port, in lower case.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ _KEYS: Final[dict[str, tuple[Attribute, ...]]] = {
 
 
 def attributes_of_field(field: str) -> tuple[Attribute, ...]:
-    """Return the attributes that a list of a source or an operation may look at."""
+    """Return the attributes that a list of a source or an operation may read."""
     return _FIELDS[field]
 
 
 def attributes_of_key(key: str) -> tuple[Attribute, ...]:
-    """Return the attributes that a condition may look at."""
+    """Return the attributes that a condition may read."""
     if key in _KEYS:
         return _KEYS[key]
     named = header_of_key(key) or claim_of_key(key)
@@ -91,13 +91,13 @@ def attributes_of_key(key: str) -> tuple[Attribute, ...]:
 
 
 def header_of_key(key: str) -> Attribute | None:
-    """Return the attribute of `request.headers[name]`, also of a pseudo header; None for another key."""
+    """Return the attribute of `request.headers[name]`, also for a pseudo header, or None for another key."""
     name = name_in_brackets(key, "request.headers")
     return None if name is None else _PSEUDO_HEADERS.get(name.lower()) or header(name)
 
 
 def claim_of_key(key: str) -> Attribute | None:
-    """Return the claim of `request.auth.claims[a][b]`; None for another key."""
+    """Return the claim of `request.auth.claims[a][b]`, or None for another key."""
     name = name_in_brackets(key, "request.auth.claims")
     if name is None:
         return None
@@ -107,5 +107,5 @@ def claim_of_key(key: str) -> Attribute | None:
 
 
 def metadata_of_key(key: str) -> Attribute:
-    """Return what a filter of Envoy says of a request, of which no question knows anything."""
+    """Return the attribute that a filter of Envoy adds to a request. It is unknown in every question."""
     return Attribute(AttributeKind.METADATA, key.removeprefix(_EXPERIMENTAL))

@@ -1,4 +1,4 @@
-"""RequestAuthentication and PeerAuthentication, field by field; v1 and v1beta1 are the same."""
+"""The fields of RequestAuthentication and PeerAuthentication. v1 and v1beta1 are the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eastgate.reading.strict_json import Json
 
 
-# Demands of Istio's webhook and API definitions on authentications, beyond the types of their fields.
+# Checks of Istio's webhook and API definitions beyond the types of fields
 
 
 _HEADER: Final = regex(r"[-_A-Za-z0-9]+")
@@ -33,7 +33,7 @@ _LAST_PORT: Final = 65535
 
 
 def ports_of_workloads(spec: Node, to: Checking) -> None:
-    """Reject modes of ports where no labels select workloads, and an empty mapping of them."""
+    """Reject modes of ports if no labels select workloads, and an empty mapping of ports."""
     ports = spec.get("portLevelMtls")
     if ports is None:
         return
@@ -42,7 +42,7 @@ def ports_of_workloads(spec: Node, to: Checking) -> None:
     if not dict(ports.items()):
         to.report(codes.PORT_MODES, "`portLevelMtls` has no port", ports, help="write a port, or remove it")
     elif labels is None or not dict(labels.items()):
-        message = "a namespace or a mesh has no modes of ports"
+        message = "`portLevelMtls` needs a selector: a namespace or a mesh has no ports"
         to.report(codes.PORT_MODES, message, spec.key_span("portLevelMtls"), help="write selector: {matchLabels: {..}}")
 
 
@@ -51,7 +51,7 @@ def named_ports(ports: Node, to: Checking) -> None:
     for key in dict(ports.items()):
         if not (key.isascii() and key.isdecimal() and 1 <= int(key) <= _LAST_PORT):
             help_ = f"write a number between 1 and {_LAST_PORT}"
-            to.report(codes.PORT_NUMBER, f"{quoted(key)} is no port", ports.key_span(key), help=help_)
+            to.report(codes.PORT_NUMBER, f"{quoted(key)} is not a port", ports.key_span(key), help=help_)
 
 
 # RequestAuthentication
@@ -63,18 +63,18 @@ def some_text(node: Node, to: Checking) -> None:
         to.report(codes.EMPTY_TEXT, "it is empty", node, help="write it, or remove it")
 
 
-def whose_tokens(rule: Node, to: Checking) -> None:
+def issuer_or_keys(rule: Node, to: Checking) -> None:
     """Require an issuer or a URL of keys."""
     if not any(name in rule for name in ("issuer", "jwksUri", "jwks_uri")):
-        message = "a rule of tokens needs `issuer` or `jwksUri`"
+        message = "a rule for tokens needs `issuer` or `jwksUri`"
         to.report(codes.NO_ISSUER, message, rule, help="write issuer: <the `iss` of the tokens>")
 
 
-def one_source_of_keys(rule: Node, to: Checking) -> None:
-    """Reject keys that are given twice."""
+def one_key_source(rule: Node, to: Checking) -> None:
+    """Reject keys that are given in two ways."""
     given = [name for name in ("jwks", "jwksUri", "jwks_uri") if name in rule]
     if len(given) > 1:
-        message = f"`{given[0]}` and `{given[1]}` cannot stand together"
+        message = f"`{given[0]}` and `{given[1]}` cannot be used together"
         to.report(codes.KEYS, message, rule.key_span(given[1]), help=f"keep `{given[0]}`, or `{given[1]}`")
 
 
@@ -86,7 +86,7 @@ def key_url(node: Node, to: Checking) -> None:
     except ValueError:
         valid = False
     if not valid:
-        to.report(codes.KEYS, f"{quoted(node.text)} is no URL of keys", node, help="write https://<host>/<path>")
+        to.report(codes.KEYS, f"{quoted(node.text)} is not a URL of keys", node, help="write https://<host>/<path>")
 
 
 def key_set(node: Node, to: Checking) -> None:
@@ -96,7 +96,7 @@ def key_set(node: Node, to: Checking) -> None:
 
 
 def keys_in(text: str) -> list[dict[str, Json]] | None:
-    """Return the keys in the text of a key set, or of a single key; None where a reader could see others in it."""
+    """Return the keys in the text of a key set, or of a single key; None if other parsers could read other keys."""
     from eastgate.reading.strict_json import read_object
 
     try:
@@ -113,11 +113,11 @@ def keys_in(text: str) -> list[dict[str, Json]] | None:
 
 
 def private_keys(rule: Node, to: Checking) -> None:
-    """Warn of private keys. The keys themselves are not shown."""
+    """Warn about private keys. The message does not show the keys."""
     jwks = rule.get("jwks")
     if jwks is not None and any(_PRIVATE & key.keys() for key in keys_in(jwks.text) or ()):
         message = "the key set contains private keys; only public keys are used"
-        help_ = "leave the private members out, and make new keys"
+        help_ = "remove the private members, and create new keys"
         to.report(codes.PRIVATE_KEY, message, rule.key_span("jwks"), help=help_)
 
 
@@ -125,7 +125,7 @@ def claim_header(node: Node, to: Checking) -> None:
     """Require the name of a header."""
     if _HEADER.fullmatch(node.text) is None:
         help_ = "write letters, digits, - and _"
-        to.report(codes.CLAIM_HEADER, f"{quoted(node.text)} is no header for a claim", node, help=help_)
+        to.report(codes.CLAIM_HEADER, f"{quoted(node.text)} is not a header for a claim", node, help=help_)
 
 
 def duration(node: Node, to: Checking) -> None:
@@ -133,26 +133,26 @@ def duration(node: Node, to: Checking) -> None:
     parts = list(_DURATION.finditer(node.text))
     whole = "".join(part[0] for part in parts) == node.text and parts
     if not whole or sum(float(part[1]) * _NANOSECONDS[part[3]] for part in parts) < _NANOSECONDS["ms"]:
-        to.report(codes.DURATION, f"{quoted(node.text)} is no timeout", node, help="write 5s")
+        to.report(codes.DURATION, f"{quoted(node.text)} is not a timeout", node, help="write 5s")
 
 
 def presence(rule: Node, to: Checking) -> None:
-    """Warn where a token is said to be required, which Istio does not enforce."""
+    """Warn about `presence: REQUIRED`, which Istio does not enforce."""
     node = rule.get("presence")
     if node is not None and node.value == "REQUIRED":
         help_ = "allow only `requestPrincipals: ['*']` in an AuthorizationPolicy"
-        to.report(codes.PRESENCE, "requests without a token pass all the same", node, help=help_)
+        to.report(codes.PRESENCE, "requests without a token are still allowed", node, help=help_)
 
 
-_MOST_RULES = 4096
-_MOST_CLAIMS = 64
+_MAX_RULES = 4096
+_MAX_CLAIMS = 64
 
 _mtls: Record[Settings] = Record(
     "mtls",
     {
         "mode": Field(
             Choice(tuple(MtlsMode), codes.MTLS_MODE),
-            about="STRICT refuses plaintext, PERMISSIVE takes both, DISABLE has no mTLS. UNSET is inherited.",
+            about="STRICT refuses plaintext, PERMISSIVE accepts both, DISABLE has no mTLS. UNSET inherits the mode.",
         )
     },
     otherwise="write mode: STRICT, PERMISSIVE or DISABLE",
@@ -164,16 +164,18 @@ PEER_AUTHENTICATION: Record[Settings] = istio_resource(
         "spec",
         {
             "selector": SELECTOR,
-            "mtls": Field(_mtls, about="The mode of the workloads. Left out it is inherited: PERMISSIVE, in the end."),
+            "mtls": Field(
+                _mtls, about="The mode of the workloads. If left out, it is inherited; the last default is PERMISSIVE."
+            ),
             "portLevelMtls": Field(
                 MapOf(_mtls, "a mapping of ports to modes", named_ports),
-                about="The modes of certain ports of the workloads, which count instead of `mtls`.",
+                about="The modes of single ports of the workloads. They override `mtls`.",
             ),
         },
         rules=(ports_of_workloads,),
         misspelt={"portLevelMTLS": "portLevelMtls", "mTLS": "mtls"},
     ),
-    about="Whether workloads of an Istio mesh take plaintext, or mTLS alone.",
+    about="Whether workloads of an Istio mesh accept plaintext, or only mTLS.",
 )
 
 
@@ -191,41 +193,41 @@ _header: Record[Settings] = Record(
 _copied: Record[Settings] = Record(
     "a claim that is copied",
     {
-        "header": Field(Text("a name", claim_header), required=True, about="The header that it is copied to."),
+        "header": Field(Text("a name", claim_header), required=True, about="The header for the copy."),
         "claim": Field(Text("a claim", some_text), required=True, about="The name of the claim."),
     },
 )
 _rule: Record[Settings] = Record(
     "a rule of tokens",
     {
-        "issuer": Field(Text("an issuer", some_text), about="The `iss` of the tokens that are accepted."),
-        "audiences": _texts("an audience", "Audiences, any of which a token must have. Left out it is any."),
+        "issuer": Field(Text("an issuer", some_text), about="The `iss` of accepted tokens."),
+        "audiences": _texts("an audience", "A token must have any of these audiences. If left out, any audience."),
         "jwks": Field(Text("a key set", key_set), about="The keys of the issuer, as JSON."),
         "jwksUri": Field(Text("a URL", key_url), about="The URL of the keys of the issuer."),
         "jwks_uri": Field(Text("a URL", key_url), about="The old name of jwksUri."),
         "fromHeaders": Field(
             ListOf(_header, "a list of headers"),
-            about="Headers that hold tokens. Where no location is written, it is `Authorization: Bearer <token>`, or "
+            about="Headers with tokens. Without any location, it is `Authorization: Bearer <token>`, or "
             "the parameter `access_token`.",
         ),
         "fromParams": _texts("a parameter", "Parameters of queries that hold tokens."),
         "fromCookies": _texts("a cookie", "Cookies that hold tokens."),
-        "outputPayloadToHeader": Field(Text("a header"), about="The header that the payload is handed on in."),
+        "outputPayloadToHeader": Field(Text("a header"), about="The header in which the application gets the payload."),
         "outputClaimToHeaders": Field(
-            ListOf(_copied, "a list of claims"), about="Claims that are handed on in headers."
+            ListOf(_copied, "a list of claims"), about="Claims that the application gets in headers."
         ),
-        "forwardOriginalToken": Field(Flag(), about="Whether the token is handed on."),
-        "timeout": Field(Text("a duration", duration), about="How long fetching keys may take."),
+        "forwardOriginalToken": Field(Flag(), about="Whether the application gets the token."),
+        "timeout": Field(Text("a duration", duration), about="The timeout for fetching keys."),
         "spaceDelimitedClaims": _texts(
             "a claim",
-            "Claims that are split at spaces, as `scope` and `permission` always are.",
-            at_most(_MOST_CLAIMS, "claims"),
+            "Claims to split at spaces, as for `scope` and `permission`.",
+            at_most(_MAX_CLAIMS, "claims"),
         ),
         "presence": Field(
-            Choice(("OPTIONAL", "REQUIRED")), about="It has no effect: requests without a token pass either way."
+            Choice(("OPTIONAL", "REQUIRED")), about="It has no effect: requests without a token are always allowed."
         ),
     },
-    rules=(whose_tokens, one_source_of_keys, private_keys, presence),
+    rules=(issuer_or_keys, one_key_source, private_keys, presence),
     misspelt={"jwksURI": "jwksUri", "audience": "audiences", "fromHeader": "fromHeaders"},
 )
 
@@ -237,12 +239,12 @@ REQUEST_AUTHENTICATION: Record[Settings] = istio_resource(
             "selector": SELECTOR,
             **TARGETS,
             "jwtRules": Field(
-                ListOf(_rule, "a list of rules", at_most(_MOST_RULES, "rules"), served=_MOST_RULES),
-                about="The tokens that are accepted. A token that no rule accepts is refused; no token at all passes.",
+                ListOf(_rule, "a list of rules", at_most(_MAX_RULES, "rules"), served=_MAX_RULES),
+                about="Rules for accepted tokens. Other tokens are refused. Requests without a token are allowed.",
             ),
         },
         rules=(one_way_to_choose,),
         misspelt={"rules": "jwtRules", "jwtRule": "jwtRules", "jwt": "jwtRules"},
     ),
-    about="Which tokens workloads of an Istio mesh accept.",
+    about="Tokens that workloads of an Istio mesh accept.",
 )

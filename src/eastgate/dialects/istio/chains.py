@@ -1,9 +1,9 @@
-"""The chain of a proxy with Envoy's RBAC filter: what policies make of traffic, in the order of its filters.
+"""The chain of a proxy with Envoy's RBAC filter, in the order of its filters.
 
-    [Deny (plaintext), Deny (a path that no proxy takes), AskAll or Deny (CUSTOM), Deny (tokens),
+    [Deny (plaintext), Deny (a path that the proxy refuses), AskAll or Deny (CUSTOM), Deny (tokens),
      Observe (AUDIT and dry runs), Deny, AllowAny]
 
-`AllowAny` is there where an ALLOW policy is attached, whatever became of its rules.
+`AllowAny` exists if an ALLOW policy is attached, even if the proxy drops all its rules.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import IDENTITY, PORT, REFUSED_PATH, SNI
 
-# The chains of a sidecar under the mTLS modes of its ports: plaintext is refused, or nobody has an identity.
+# The chains of a sidecar under the mTLS modes of its ports: plaintext is refused, or callers have no identity.
 
 
 def guard_ports(cases: Sequence[SelectorCase], modes: PeerModes) -> tuple[SelectorCase, ...]:
@@ -80,13 +80,13 @@ def _guarded(chain: Chain, mode: PeerMode) -> Chain:
 
 
 def mtls_stage(denials: Sequence[ZtunnelDenial]) -> Deny:
-    """Return the stage that closes connections in plaintext."""
+    """Return the stage that closes plaintext connections."""
     rules = (Rule(denial.when, Origin(denial.policy.ref, 0, denial.span, derived=MTLS_DEMAND)) for denial in denials)
     return Deny(StageName.MTLS, tuple(rules), Refusal.CLOSED)
 
 
 def without_identity(predicate: Predicate) -> Predicate:
-    """Return a predicate on requests in plaintext: without an identity, and without a name in TLS."""
+    """Return a predicate for plaintext requests: without an identity, and without a server name."""
 
     def absent(atom: Is | Computed) -> Predicate:
         if isinstance(atom, Is):
@@ -103,7 +103,7 @@ _REFUSED = Rule(Is(REFUSED_PATH, Present()), Origin(None, 0, derived=PROXY_REFUS
 
 @dataclass(frozen=True, slots=True)
 class ChainParts:
-    """What else makes a chain: the stages before CUSTOM, and those between it and the rest."""
+    """The other parts of a chain: the stages before CUSTOM, and those after it."""
 
     first: tuple[Stage, ...] = ()
     tokens: tuple[Stage, ...] = ()
@@ -111,7 +111,7 @@ class ChainParts:
 
 
 def build_chain(policies: Sequence[IstioAuthorizationPolicy], view: View, parts: ChainParts) -> Chain:
-    """Build the chain of the policies that are attached at a proxy, for what it sees."""
+    """Return the chain of the policies that are attached at a proxy, for its view of traffic."""
     enforced = [policy for policy in policies if not policy.audit]
     stages: list[Stage] = []
     stages.extend(_custom([policy for policy in enforced if policy.action is Action.CUSTOM], view))
@@ -152,7 +152,7 @@ def _observed(policies: Sequence[IstioAuthorizationPolicy], view: View) -> Itera
 
 
 def _custom(policies: Sequence[IstioAuthorizationPolicy], view: View) -> Iterator[Stage]:
-    """Yield the stage of CUSTOM policies: who is asked, or where nobody can be asked, a denial of what they match."""
+    """Yield the stage of CUSTOM policies: questions to the provider or, without a valid one, denials."""
     names = sorted({policy.provider.text for policy in policies if policy.provider is not None})
     if not names:
         return

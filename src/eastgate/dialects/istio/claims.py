@@ -13,7 +13,7 @@ _SEPARATOR = "]["
 
 
 def claim_at(path: Sequence[str]) -> Attribute:
-    """Return the attribute of a claim: a text, all strings of a list, or absent where it is neither."""
+    """Return the attribute of a claim: a text, all strings of a list, or absent for any other value."""
     return claim(_SEPARATOR.join(path))
 
 
@@ -32,7 +32,7 @@ ISSUER, SUBJECT, AUDIENCE, PRESENTER = map(claim, ("iss", "sub", "aud", "azp"))
 
 @dataclass(frozen=True, slots=True)
 class NoClaims:
-    """Derives that no request has claims: no policy has anybody verify tokens."""
+    """Derives that requests have no claims, because no policy verifies tokens."""
 
     claims: frozenset[Attribute]
     depends_on: ClassVar[None] = None

@@ -1,27 +1,27 @@
-"""Codes of the errors in Istio's policies, and in the MeshConfig that they depend on."""
+"""Codes of errors in Istio's policies, and in the MeshConfig that they depend on."""
 
 from eastgate.basics.diagnostics import Code, Severity
 
-# Codes of the errors in RequestAuthentications and PeerAuthentications.
+# Codes of errors in RequestAuthentications and PeerAuthentications
 
 
 MTLS_MODE = Code("EG2131", "invalid mode of mTLS", "The mode is UNSET, DISABLE, PERMISSIVE or STRICT.")
 PORT_MODES = Code(
     "EG2132",
     "modes of ports without workloads",
-    "`portLevelMtls` has at least one port, and needs a selector with labels: a namespace has no ports of its own.",
+    "`portLevelMtls` has at least one port, and needs a selector with labels, because a namespace has no ports.",
 )
 PORT_NUMBER = Code("EG2133", "invalid port", "The keys of `portLevelMtls` are ports of the workload, from 1 to 65535.")
 NO_ISSUER = Code(
     "EG2134",
     "rule without issuer and jwksUri",
-    "A rule says whose tokens are accepted, by `issuer`, or by the keys at `jwksUri`.",
+    "A rule names the issuer of accepted tokens by `issuer`, or by the keys at `jwksUri`.",
 )
-EMPTY_TEXT = Code("EG2135", "empty value", "Issuers, audiences and locations of tokens are not empty.")
+EMPTY_TEXT = Code("EG2135", "empty value", "Issuers, audiences and locations of tokens must not be empty.")
 KEYS = Code(
     "EG2136",
     "keys that cannot be read",
-    "`jwks` is the text of a JSON Web Key Set. A rule has it or `jwksUri`, an http or https URL, and not both.",
+    "`jwks` is the text of a JSON Web Key Set. A rule has either `jwks` or `jwksUri`, an http or https URL.",
 )
 CLAIM_HEADER = Code(
     "EG2137", "invalid name of a header", "Claims are copied to headers of letters, digits, `-` and `_`."
@@ -29,15 +29,15 @@ CLAIM_HEADER = Code(
 DURATION = Code("EG2138", "invalid duration", "A timeout is a number with a unit, of 1ms or more: 5s, or 1m30s.")
 PRESENCE = Code(
     "EG2139",
-    "presence: REQUIRED does nothing",
-    "Istio accepts `presence` and does not look at it: requests without a token pass. An AuthorizationPolicy that "
-    "allows only `requestPrincipals: ['*']` demands one.",
+    "presence: REQUIRED has no effect",
+    "Istio accepts `presence` and ignores it: requests without a token pass. To require a token, write an "
+    "AuthorizationPolicy that allows only `requestPrincipals: ['*']`.",
     Severity.WARNING,
 )
 PRIVATE_KEY = Code(
     "EG2140",
     "private key in a policy",
-    "Verifying tokens needs public keys alone. Whoever can read this policy can sign tokens.",
+    "To verify tokens, only public keys are necessary. Anyone with read access to this policy can sign tokens.",
     Severity.WARNING,
 )
 
@@ -47,8 +47,8 @@ PRIVATE_KEY = Code(
 SELECTOR_AND_TARGETS = Code(
     "EG2101",
     "more than one way to choose workloads",
-    "A policy has a `selector`, or `targetRefs`, or neither, which is all workloads of its namespace; never two of "
-    "them.",
+    "A policy has a `selector`, or `targetRefs`, or neither, which means all workloads of its namespace. It never has "
+    "two of them.",
 )
 TARGET_KIND = Code(
     "EG2102",
@@ -60,13 +60,13 @@ TARGET_NAMESPACE = Code(
 )
 SELECTOR_LABEL = Code(
     "EG2104",
-    "label that no workload has",
+    "label that no workload can have",
     "A selector compares labels exactly: it has no wildcards, and no empty keys.",
 )
 TOO_MANY = Code(
     "EG2105",
-    "longer than an API server takes",
-    "The CustomResourceDefinition bounds this list: 512 rules, 512 sources of a rule, 16 targets, 16 service accounts.",
+    "longer than an API server accepts",
+    "The CustomResourceDefinition limits this list: 512 rules, 512 sources of a rule, 16 targets, 16 service accounts.",
 )
 
 # Actions
@@ -81,13 +81,14 @@ WITHOUT_RULES = Code(
 PROVIDER = Code(
     "EG2108",
     "CUSTOM without a provider",
-    "A CUSTOM policy names the extension provider of the MeshConfig that is asked.",
+    "A CUSTOM policy names the extension provider of the MeshConfig that decides.",
 )
 PROVIDER_FOREIGN = Code("EG2109", "provider without CUSTOM", "Only a CUSTOM policy has a provider.")
 NOT_WITH_CUSTOM = Code(
     "EG2110",
     "field that CUSTOM does not have",
-    "Identities and claims are “currently not supported with CUSTOM action”: it is decided before tokens are verified.",
+    "Identities and claims are “currently not supported with CUSTOM action”: such policies decide before tokens are "
+    "verified.",
 )
 DRY_RUN = Code(
     "EG2111",
@@ -99,13 +100,14 @@ DRY_RUN = Code(
 
 EMPTY_SOURCE = Code(
     "EG2112",
-    "source with nothing in it",
-    "Each entry of `from` has a `source` with at least one list that is not empty. Leave `from` out for any source.",
+    "source without values",
+    "Each entry of `from` needs a `source` with at least one list that is not empty. Leave `from` out for any source.",
 )
 EMPTY_OPERATION = Code(
     "EG2113",
-    "operation with nothing in it",
-    "Each entry of `to` has an `operation` with at least one list that is not empty. Leave `to` out for any operation.",
+    "operation without values",
+    "Each entry of `to` needs an `operation` with at least one list that is not empty. Leave `to` out for any "
+    "operation.",
 )
 EMPTY_VALUE = Code("EG2114", "empty value", "An empty string would match nothing that exists.")
 ADDRESS = Code("EG2115", "invalid address", "Addresses are single ones, or networks in CIDR notation.")
@@ -128,14 +130,14 @@ TRUST_DOMAIN = Code(
 PATH_TEMPLATE = Code(
     "EG2120",
     "invalid path template",
-    "In a path, `{*}` stands for one segment and `{**}` for any number of them. Each is a whole segment, `{**}` is the "
-    "last of them, and there are no other braces.",
+    "In a path, `{*}` matches one segment and `{**}` any number of them. Each is a whole segment, `{**}` is the last "
+    "of them, and there are no other braces.",
 )
 CONDITION_KEY = Code(
-    "EG2121", "unknown attribute", "The keys of conditions are those of Istio's reference, with names in brackets."
+    "EG2121", "unknown attribute", "The keys of conditions are those in Istio's reference, with names in brackets."
 )
 CONDITION_VALUES = Code(
-    "EG2122", "condition without values", "A condition has at least one of `values` and `notValues`."
+    "EG2122", "condition without values", "A condition needs at least one of `values` and `notValues`."
 )
 
 # MeshConfig
@@ -144,12 +146,12 @@ MESH_CONFIG = Code(
     "EG2123",
     "MeshConfig that cannot be read",
     "Trust domains, the normalization of paths and providers come from the ConfigMap `istio`, or from the objects that "
-    "install Istio. Where they cannot be read, nobody knows what policies mean.",
+    "install Istio. If they cannot be read, the meaning of policies is unknown.",
 )
 OTHER_MESH = Code(
     "EG2124",
     "settings of another mesh",
-    "The MeshConfig names a root namespace or a trust domain that is not the one of the settings, which say where "
-    "policies apply and who callers are; or it is not the only one: revisions of the control plane have others, and "
-    "the objects that install Istio may contradict each other.",
+    "The MeshConfig names a root namespace or a trust domain that differs from the settings. These decide where "
+    "policies apply and which identities callers have. Or there are several MeshConfigs: revisions of the control "
+    "plane have different ones, and the objects that install Istio may contradict each other.",
 )

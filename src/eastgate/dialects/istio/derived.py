@@ -1,4 +1,4 @@
-"""The attributes that Istio's proxies derive from a request: its path as they normalize it, its host in lower case."""
+"""Attributes that Istio's proxies derive from a request: the normalized path, the host in lower case."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from eastgate.ir.attributes import (
 )
 from eastgate.ir.paths import merge_slashes, normalize_path
 
-# Chains and selector cases, changed as a whole: for ports with modes of their own, and behind waypoints.
+# Changes of whole chains and selector cases: for ports with their own modes, and behind waypoints
 
 
 def rewrite_chain(chain: Chain, change: Callable[[Predicate], Predicate]) -> Chain:
-    """Return a chain whose rules have other predicates."""
+    """Return a chain in which each predicate is changed."""
 
     def rewrite(rule: Rule) -> Rule:
         return Rule(change(rule.when), rule.origin)
@@ -39,7 +39,7 @@ def rewrite_chain(chain: Chain, change: Callable[[Predicate], Predicate]) -> Cha
 
 
 def narrowed(cases: Iterable[SelectorCase], when: Predicate) -> tuple[SelectorCase, ...]:
-    """Return cases that hold only where a predicate does, too."""
+    """Return cases with an additional condition."""
     return tuple(replace(case, when=all_of((*conjuncts(when), *conjuncts(case.when)))) for case in cases)
 
 
@@ -61,15 +61,15 @@ _NORMALIZED: Final[Mapping[PathNormalization, Callable[[str], str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class HttpForms:
-    """Derives the forms in which a proxy of Istio compares paths and hosts. What is unknown stays unknown."""
+    """Derives the forms in which a proxy of Istio compares paths and hosts. Unknown attributes stay unknown."""
 
     normalization: PathNormalization
-    depends_on: ClassVar[None] = None  # the attributes of each normalization are its own
+    depends_on: ClassVar[None] = None  # each normalization has its own attributes
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
         """Return the normalized path, with and without query, whether it is refused, and the host in lower case."""
         path, authority = values.get(SENT_PATH), values.get(AUTHORITY)
-        derived: dict[Attribute, Known] = {REFUSED_PATH: None}  # a path that nobody knows is a proper one
+        derived: dict[Attribute, Known] = {REFUSED_PATH: None}  # an unknown path counts as valid
         if isinstance(path, str):
             derived[compared_path(self.normalization)] = _normalize(path, self.normalization)
             target = values.get(TARGET)
@@ -84,7 +84,7 @@ class HttpForms:
 
 @dataclass(frozen=True, slots=True)
 class PlainHttp:
-    """Derives that HTTP of a caller without an identity, which came in plaintext to a sidecar, has no name in TLS."""
+    """Derives that plaintext HTTP at a sidecar, from a caller without an identity, has no server name."""
 
     depends_on: ClassVar[str] = "plaintext"
 
@@ -96,7 +96,7 @@ class PlainHttp:
 
 @dataclass(frozen=True, slots=True)
 class DestinationAddress:
-    """Derives the address that requests to a workload are sent to: its own."""
+    """Derives the destination address of requests to a workload: its own."""
 
     address: str
 
@@ -116,5 +116,5 @@ def _normalize(path: str, normalization: PathNormalization) -> str:
 
 
 def _is_refused(path: str, normalization: PathNormalization) -> bool:
-    """Return whether a proxy answers 400: what it normalizes must not have a NUL."""
+    """Return whether a proxy answers 400, because the path that it normalizes contains a NUL."""
     return normalization is not PathNormalization.NONE and _NUL in path

@@ -8,9 +8,9 @@ from eastgate.basics.diagnostics import Diagnostic
 from eastgate.cluster import World
 from eastgate.dialects.istio import codes
 from eastgate.dialects.istio.lint_codes import NO_PROXY
-from eastgate.dialects.istio.mesh_config import mesh_settings, mesh_sources, says_otherwise
+from eastgate.dialects.istio.mesh_config import contradicts, mesh_settings, mesh_sources
 from eastgate.dialects.istio.model import IstioPolicy
-from eastgate.dialects.istio.planes import LET_THEM_HAVE_ONE, ServingPlane, plane_of, refusal_of
+from eastgate.dialects.istio.planes import ALLOW_PROXY_HELP, ServingPlane, plane_of, refusal_of
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
 from eastgate.settings import DataPlane, Settings
 
@@ -18,32 +18,32 @@ from eastgate.settings import DataPlane, Settings
 def examine(
     policies: Collection[IstioPolicy], settings: Settings, world: World
 ) -> Iterator[tuple[IstioPolicy | None, Diagnostic]]:
-    """Yield what is wrong with the MeshConfig that policies depend on."""
+    """Yield the errors in the MeshConfig that policies depend on."""
     sources = mesh_sources(settings, world) if policies else []
     if not sources:
         return
     source, *others = sources
     for other in others:
-        if says_otherwise(other, sources, settings, world):
+        if contradicts(other, sources, settings, world):
             first = source.name if other.kind == source.kind else str(source)
             message = f"the MeshConfig of {other} is another than that of {first}"
-            way_out = "give that of the revision which you ask about, and leave the others out (--exclude)"
+            way_out = "give only the MeshConfig of the revision in question, and exclude the others (--exclude)"
             yield None, Diagnostic(codes.OTHER_MESH, message, other.span, way_out)
     if problems := source.written.problems:
         message = f"the MeshConfig of {source} cannot be read: {'; '.join(problems)}"
         yield None, Diagnostic(codes.MESH_CONFIG, message, source.span, "correct it")
     root, ours = source.written.root_namespace, settings.section(IstioSettings).root_namespace
     if root is not None and root != ours:
-        message = f"the MeshConfig names the root namespace {root}, and policies were read with {ours}"
+        message = f"the MeshConfig names the root namespace {root}, but policies were read with {ours}"
         yield None, Diagnostic(codes.OTHER_MESH, message, source.span, f"set rootNamespace: {root}")
     domain = mesh_settings(settings, world).trust_domain
-    if domain != settings.trust_domain:  # accounts would have identities that no policy means
-        message = f"the MeshConfig names the trust domain {domain}, and callers are of {settings.trust_domain}"
+    if domain != settings.trust_domain:  # accounts would have identities that no policy names
+        message = f"the MeshConfig names the trust domain {domain}, but callers are of {settings.trust_domain}"
         yield None, Diagnostic(codes.OTHER_MESH, message, source.span, f"set trustDomain: {domain}")
 
 
 _HELP = (
-    "label the namespace istio-injection: enabled, or istio.io/dataplane-mode: ambient; or say for all pods at once: "
+    "label the namespace istio-injection: enabled, or istio.io/dataplane-mode: ambient; or set it for all pods: "
     "--set istioDataPlane=sidecar|ambient|none"
 )
 
@@ -58,7 +58,7 @@ def notices(
     bare = {policy: keys for policy in policies if (keys := _unserved(policy, settings, world, workloads))}
     if not bare:
         return
-    from eastgate.dialects.linting import locating  # most folders have no such policy
+    from eastgate.dialects.linting import locating  # imported here because most folders have no such policy
     from eastgate.dialects.linting.context import enumerated
 
     first = min(bare, key=lambda policy: str(policy.ref))
@@ -69,14 +69,14 @@ def notices(
     refusal = next(iter(refusals)) if len(refusals) == 1 else None
     why = f", which {verb} no proxy of Istio" if refusal is None else f": {refusal}"
     message = f"nothing enforces {enumerated(names)} on {enumerated(pods)}{why}"
-    help_ = _HELP if refusal is None else LET_THEM_HAVE_ONE
+    help_ = _HELP if refusal is None else ALLOW_PROXY_HELP
     yield Diagnostic(NO_PROXY, message, locating.at(first.span, "spec", "selector"), help_)
 
 
 def _unserved(
     policy: IstioPolicy, settings: Settings, world: World, workloads: Collection[str] | None
 ) -> frozenset[str]:
-    """Return the workloads that a policy selects and no proxy serves. One for the whole mesh is for those that have."""
+    """Return the workloads that a policy selects and no proxy serves. Policies for the whole mesh are left out."""
     if policy.audit or policy.refs or (policy.in_root and not policy.selector.match_labels):
         return frozenset()
     data_plane = settings.section(IstioSettings).istio_data_plane

@@ -1,4 +1,4 @@
-"""What lint needs to know of Istio's policies."""
+"""The hooks of lint for Istio's policies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from eastgate.ir import Computed, Is, Layer, OneOf, Predicate, rewrite
 from eastgate.ir.attributes import IDENTITY
 from eastgate.ir.spiffe import SCHEME
 
-# Lint: rules that look at tokens and identities which no workload gets to know.
+# Rules on tokens and identities that no workload receives
 
 
 _KEYS: Final = "request.auth."
@@ -90,7 +90,7 @@ def _first(values: Values) -> WrittenValue:
 
 
 def check_tokens(context: Context) -> Iterator[Finding]:
-    """Report rules about tokens on workloads that no RequestAuthentication applies to."""
+    """Report rules on tokens at workloads without a RequestAuthentication."""
     authentications = [policy for policy in _enforced(context, RequestAuthentication) if policy.rules]
     validating = {key for policy in authentications for key in _workloads(policy, context)}
     data_plane = context.settings.section(IstioSettings).istio_data_plane
@@ -116,7 +116,7 @@ def _no_tokens(
     policy: IstioAuthorizationPolicy, rule: IstioRule, name: str, values: Values, keys: list[str]
 ) -> Finding:
     effect = {Action.ALLOW: "allow", Action.DENY: "deny"}.get(policy.action, "match")
-    how = f"can {effect} nothing" if values.values else "matches as if there were no token"
+    how = f"can {effect} nothing" if values.values else "matches every request, as if it had no token"
     message = f"rule {rule.index} of {policy.ref} {how}: no RequestAuthentication applies to {enumerated(keys)}"
     help_ = f"add a RequestAuthentication for {'it' if len(keys) == 1 else 'them'}, so that `{name}` is known"
     return Finding(codes.NO_TOKENS, message, _first(values).span, help_, (str(policy.ref), *keys[:3]))
@@ -126,7 +126,7 @@ def _no_tokens(
 
 
 def check_mtls(context: Context) -> Iterator[Finding]:
-    """Report rules about identities on workloads whose mTLS is off, and PeerAuthentications that do not count."""
+    """Report rules on identities at workloads with mTLS off, and PeerAuthentications without effect."""
     peers = _enforced(context, PeerAuthentication)
     selecting: dict[str, list[PeerAuthentication]] = {}
     for peer in peers:
@@ -156,13 +156,13 @@ def _overridden(selecting: Mapping[str, Sequence[PeerAuthentication]], context: 
         by_ztunnel = plane_of(context.workload(key), context.world, section.istio_data_plane) is ServingPlane.ZTUNNEL
         for first, *others in overridden(attached, section.root_namespace) if len(attached) > 1 else ():
             for other in others:
-                is_tie = by_ztunnel and first.created == other.created  # ztunnel may obey either: EG6139
+                is_tie = by_ztunnel and first.created == other.created  # ztunnel may use either: EG6139
                 if _modes(first) != _modes(other) and not is_tie:
                     keys.setdefault((first, other), []).append(key)
     for (first, other), on in keys.items():
         order = "comes first by name" if first.created == other.created else "is older"
-        message = f"{other.ref} does not count on {enumerated(on)}: {first.ref} {order}"
-        help_ = "keep one of them, or have each select other workloads"
+        message = f"{other.ref} has no effect on {enumerated(on)}: {first.ref} {order}"
+        help_ = "keep one of them, or select different workloads with each"
         yield Finding(codes.OVERRIDDEN, message, other.mode_span, help_, (str(other.ref), str(first.ref), *on[:3]))
 
 
@@ -171,7 +171,7 @@ def _modes(peer: PeerAuthentication) -> tuple[object, ...]:
 
 
 def _is_off(key: str, modes: PeerModes | None, context: Context) -> bool:
-    """Return whether no port of a workload has mTLS at its sidecar; ztunnel does not turn it off."""
+    """Return whether no port of a workload has mTLS at its sidecar. ztunnel never turns it off."""
     if modes is None or modes.others.mode is not MtlsMode.DISABLE:
         return False
     workload, data_plane = context.workload(key), context.settings.section(IstioSettings).istio_data_plane
@@ -197,7 +197,7 @@ def _statements(policy: IstioPolicy) -> Statements:
 
 
 def _without_misspelt(naming: Naming) -> Naming:
-    """Leave out identities that are no principals: they have a finding of their own."""
+    """Remove identities that are not principals: they have their own finding."""
 
     def known(atom: Is | Computed) -> Predicate:
         match atom:

@@ -1,26 +1,26 @@
-"""Codes of findings about Istio's policies: valid, and probably not what the author meant."""
+"""Codes of findings about Istio's policies: valid policies that are probably not what the author meant."""
 
 from eastgate.basics.diagnostics import Code, Severity
 
-# Codes of findings about what Istio's proxies make of policies: valid, and enforced otherwise than they say.
+# Codes of findings about the proxies: valid policies that proxies enforce differently from their text
 
 
 NOTHING_AT_ZTUNNEL = Code(
     "EG6131",
-    "rule that does nothing at ztunnel",
-    "ztunnel sees connections and no HTTP. A DENY rule of which a part looks at HTTP alone denies nothing there, and "
-    "so does one that looks at trustDomains alone. A waypoint enforces such rules, by a policy with targetRefs.",
+    "rule without effect at ztunnel",
+    "ztunnel sees connections and no HTTP. A DENY rule with a part that reads only HTTP denies nothing there. The same "
+    "is true of a part with only trustDomains. A waypoint enforces such rules, by a policy with targetRefs.",
 )
 WIDER_AT_ZTUNNEL = Code(
     "EG6132",
     "rule that is wider at ztunnel",
-    "ztunnel leaves out the fields that need HTTP, and trustDomains, so that the rule matches more than it says.",
+    "ztunnel leaves out the fields that need HTTP, and trustDomains, so the rule matches more than its text says.",
 )
 LEFT_OUT_AT_ZTUNNEL = Code(
     "EG6133",
     "rule that allows nothing at ztunnel",
-    "An ALLOW rule that looks at anything of HTTP is left out at ztunnel, and its policy still denies what no rule "
-    "allows. A waypoint enforces such rules, by a policy with targetRefs.",
+    "ztunnel drops an ALLOW rule that reads HTTP, and its policy still denies connections that no rule allows. A "
+    "waypoint enforces such rules, by a policy with targetRefs.",
     Severity.WARNING,
 )
 ACTION_AT_ZTUNNEL = Code(
@@ -31,9 +31,9 @@ ACTION_AT_ZTUNNEL = Code(
 NO_PROXY = Code(
     "EG6135",
     "policy on a workload without a proxy",
-    "No label of the pod and its namespace gives it a sidecar or ztunnel, so that nobody enforces the policy. Label "
-    "it, or say with istioDataPlane which proxies there are. Connections to a port that the annotation "
-    "`traffic.sidecar.istio.io/excludeInboundPorts` names, or `includeInboundPorts` does not, go round the sidecar.",
+    "No label of the pod and its namespace gives it a sidecar or ztunnel, so that no proxy enforces the policy. Label "
+    "it, or name the proxies with istioDataPlane. Connections to a port that the annotation "
+    "`traffic.sidecar.istio.io/excludeInboundPorts` names, or `includeInboundPorts` does not, bypass the sidecar.",
     Severity.WARNING,
     wrong="kind: Namespace\nmetadata: {name: shop}\n",
     right="kind: Namespace\nmetadata: {name: shop, labels: {istio-injection: enabled}}\n",
@@ -41,35 +41,35 @@ NO_PROXY = Code(
 NOT_BOUND = Code(
     "EG6136",
     "target that no waypoint enforces",
-    "A policy on a Service is enforced by its waypoint alone: one that istio.io/use-waypoint names, that takes "
-    "Services, and whose listener lets the namespace in. A headless Service (clusterIP: None) has none: who calls it "
-    "calls its pods, which have the waypoint of the workload.",
+    "Only its waypoint enforces a policy on a Service. The label istio.io/use-waypoint must name the waypoint, which "
+    "must accept Services and, by its listener, the namespace. A headless Service (clusterIP: None) has no waypoint: "
+    "clients call its pods, which have the waypoint of the workload.",
 )
 ONLY_WAYPOINTS = Code(
     "EG6137",
-    "selector that meets only waypoints",
-    "Waypoints take policies with targetRefs alone: what selects their pods by labels is ignored.",
+    "selector that matches only waypoints",
+    "Waypoints enforce only policies with targetRefs. They ignore policies that select their pods by labels.",
 )
 MODES_OF_ONE_AGE = Code(
     "EG6139",
     "PeerAuthentications of one age that differ",
-    "Of several PeerAuthentications at one level the oldest counts. If they have one age, ztunnel may obey any of "
-    "them, and another one after a restart of istiod. Eastgate tries each, and allows only what all of them allow. "
-    "Policies without a creationTimestamp have one age.",
+    "Of several PeerAuthentications at one level, the oldest counts. If they have one age, ztunnel may use any of "
+    "them, and another one after a restart of istiod. Eastgate tries each, and allows only requests that all of them "
+    "allow. Policies without a creationTimestamp have one age.",
     Severity.WARNING,
 )
 MODE_NOT_ENFORCED = Code(
     "EG6138",
     "mode of mTLS that is not enforced",
-    "Istio ignores a selector in the root namespace. At ztunnel, the mode STRICT of a port may be lost where modes of "
-    "ports and of the mesh meet, and DISABLE of a port makes no exception.",
+    "Istio ignores a selector in the root namespace. At ztunnel, the mode STRICT of a port may be lost if modes of "
+    "ports and of the mesh are combined, and DISABLE of a port is not an exception.",
 )
 UNKNOWN_PROXY = Code(
     "EG6140",
     "policy on a workload whose proxy is unknown",
-    "The manifests label no namespace and no pod for Istio, so that they do not say whether the pod has a proxy that "
-    "enforces the policy. Eastgate tries a sidecar and no proxy, and allows only what both allow. Label the namespace, "
-    "or say with istioDataPlane which proxies there are.",
+    "The manifests label no namespace and no pod for Istio. So it is unknown whether the pod has a proxy that enforces "
+    "the policy. Eastgate tries a sidecar and no proxy, and allows only requests that are allowed in both cases. Label "
+    "the namespace, or name the proxies with istioDataPlane.",
     Severity.INFO,
 )
 TOKENS_AT_ZTUNNEL = Code(
@@ -83,8 +83,8 @@ TOKENS_AT_ZTUNNEL = Code(
 CLOSES_TCP = Code(
     "EG6111",
     "DENY that closes TCP ports",
-    "Fields of HTTP do not count where there is no HTTP. Of a DENY rule that looks at them nothing is left there, or "
-    "only the rest, so that connections are denied which the rule does not mean. Name the ports that speak HTTP.",
+    "Fields of HTTP do not count without HTTP. A DENY rule loses them there, so that it denies connections that it "
+    "should not deny, or all of them. Name the ports that speak HTTP.",
     Severity.WARNING,
     wrong="action: DENY\nrules:\n- to: [{operation: {methods: [DELETE]}}]\n",
     right='action: DENY\nrules:\n- to: [{operation: {methods: [DELETE], ports: ["8080"]}}]\n',
@@ -92,54 +92,54 @@ CLOSES_TCP = Code(
 LITERAL_WILDCARD = Code(
     "EG6112",
     "wildcard that is a character",
-    "A `*` stands for any text only at one end of a value: a leading one is looked for first, then one at the end. Any "
-    "other is compared as it is, so that the value matches nothing that exists: a DENY denies nothing.",
+    "A `*` is a wildcard only at one end of a value: a leading one, or else one at the end. Any other `*` is a "
+    "character, so that the value matches nothing that exists: a DENY denies nothing.",
     wrong='paths: ["/api/*/users"]\n',
     right='paths: ["/api/{*}/users"]\n',
 )
 EMPTY_ENTRIES = Code(
     "EG6113",
     "empty list that matches everything",
-    "Istio takes `from: []` and `to: []` for lists that are left out: the rule matches any source, or any operation.",
+    "Istio reads `from: []` and `to: []` like missing lists: the rule matches any source, or any operation.",
 )
 HOST_BITS = Code(
     "EG6114",
     "network with host bits",
-    "The bits behind the prefix do not count. Perhaps one address was meant, or another prefix.",
+    "The bits after the prefix do not count. Perhaps one address was intended, or another prefix.",
     Severity.INFO,
 )
 DENY_BY_DEFAULT = Code(
     "EG6115",
     "ALLOW for all workloads",
-    "As soon as an ALLOW policy applies to a workload, what no ALLOW policy allows is denied. Without a selector it "
+    "If an ALLOW policy applies to a workload, requests that no ALLOW policy allows are denied. Without a selector it "
     "applies to all workloads of its namespace, or of the mesh.",
     Severity.INFO,
 )
 NO_PROVIDER = Code(
     "EG6116",
-    "provider that cannot be asked",
-    "The MeshConfig has no valid extension provider of this name, or several providers are named for one workload. "
-    "Istio then denies what the rules match.",
+    "provider that is not valid",
+    "The MeshConfig has no valid extension provider with this name, or policies name several providers for one "
+    "workload. Istio then denies requests that match the rules.",
     Severity.WARNING,
     needs_cluster=True,
 )
 FAILS_OPEN = Code(
     "EG6117",
     "provider that fails open",
-    "With `failOpen`, requests pass where the provider cannot be asked: who can stop it can pass.",
+    "With `failOpen`, requests pass if the provider cannot be reached. An attacker who can stop it can pass.",
     Severity.WARNING,
 )
 CROSSING_PATTERN = Code(
     "EG6118",
     "pattern of namespaces that matches all",
-    "Sidecars look for a namespace as `/ns/<pattern>/` in the whole identity, and a `*` in it matches slashes too. A "
-    "pattern whose end is also the end of `/sa` matches every account of every namespace.",
+    "Sidecars search for a namespace as `/ns/<pattern>/` in the whole identity, and a `*` in it also matches slashes. "
+    "A pattern whose end is also the end of `/sa` matches every account of every namespace.",
 )
 EMPTY_SELECTOR = Code(
     "EG6119",
     "empty selector that selects nothing",
-    "To sidecars `selector: {}` is the same as none. Where ztunnel decides, a policy with it is not enforced on any "
-    "workload: a DENY denies nothing.",
+    "For sidecars, `selector: {}` is the same as none. At ztunnel, a policy with it is not enforced on any workload: a "
+    "DENY denies nothing.",
 )
 MAPPED_NETWORK = Code(
     "EG6120",
@@ -149,7 +149,7 @@ MAPPED_NETWORK = Code(
 )
 TWO_RULES = Code(
     "EG6121",
-    "two rules where one was meant",
+    "two rules instead of one",
     "Rules of a policy are alternatives. A rule with `from` alone allows these callers everything, and a rule with "
     "`to` alone allows these requests to every caller. For these requests from these callers, write `from` and `to` "
     "in one rule.",
@@ -217,8 +217,8 @@ NO_MTLS = Code(
 )
 OVERRIDDEN = Code(
     "EG6127",
-    "PeerAuthentication that does not count",
-    "Of several PeerAuthentications of one level (the mesh, a namespace, a workload) only the oldest counts, and of "
-    "those of one age the first by name. Istio does not merge them.",
+    "PeerAuthentication without effect",
+    "Of several PeerAuthentications at one level (the mesh, a namespace, a workload), only the oldest counts. If they "
+    "have one age, the first by name counts. Istio does not merge them.",
     Severity.WARNING,
 )

@@ -1,4 +1,4 @@
-"""Lint: what Istio's proxies make of policies, where that is not what they say."""
+"""Checks of policies that Istio's proxies enforce differently from their text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eastgate.dialects.istio.model import (
     RequestAuthentication,
 )
 from eastgate.dialects.istio.peer_modes import ZtunnelDenial, peer_modes, ztunnel_denials, ztunnel_ties
-from eastgate.dialects.istio.planes import LET_THEM_HAVE_ONE, ServingPlane, plane_of, refusal_of
+from eastgate.dialects.istio.planes import ALLOW_PROXY_HELP, ServingPlane, plane_of, refusal_of
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.targets import WAYPOINT_CLASS
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
@@ -49,7 +49,7 @@ def _selected(policy: IstioPolicy, context: Context) -> list[Workload]:
 
 
 def check_rules_at_ztunnel(context: Context) -> Iterator[Finding]:
-    """Report the rules that ztunnel enforces otherwise than they are written, and actions that it does not have."""
+    """Report the rules that ztunnel enforces differently from their text, and actions that it does not have."""
     planes = _planes(context)
     for policy in _enforced(context):
         selected = _selected(policy, context)
@@ -59,13 +59,13 @@ def check_rules_at_ztunnel(context: Context) -> Iterator[Finding]:
         elif not isinstance(policy, RequestAuthentication) or not served:
             continue
         elif policy.selector.match_labels or (len(served) == len(selected) and not _has_gateway(policy, context)):
-            message = f"{policy.ref} does nothing on {enumerated(served)}: ztunnel validates no tokens"
+            message = f"{policy.ref} has no effect on {enumerated(served)}: ztunnel validates no tokens"
             span = locating.at(policy.span, "spec", "selector")
             yield Finding(codes.TOKENS_AT_ZTUNNEL, message, span, _USE_WAYPOINT, (str(policy.ref), *served))
 
 
 def _has_gateway(policy: IstioPolicy, context: Context) -> bool:
-    """Return whether a policy without a selector may be meant for the proxies of a Gateway."""
+    """Return whether a policy without a selector may be intended for the proxies of a Gateway."""
     gateways = context.world.gateways.values()
     return any(
         gateway.gateway_class != WAYPOINT_CLASS and (policy.in_root or gateway.namespace == policy.namespace)
@@ -87,12 +87,12 @@ def _rule_findings(policy: IstioAuthorizationPolicy, served: Sequence[str]) -> I
             continue
         fields = ", ".join(lowered.dropped)
         if lowered.when != NEVER:
-            code, effect = codes.WIDER_AT_ZTUNNEL, f"{'denies' if denies else 'allows'} more than it says"
+            code, effect = codes.WIDER_AT_ZTUNNEL, f"{'denies' if denies else 'allows'} more than its text says"
         elif denies:
             code, effect = codes.NOTHING_AT_ZTUNNEL, "denies nothing"
         else:
             code, effect = codes.LEFT_OUT_AT_ZTUNNEL, "allows nothing"
-        message = f"rule {rule.index} of {policy.ref} {effect} on {points}: ztunnel does not look at {fields}"
+        message = f"rule {rule.index} of {policy.ref} {effect} on {points}: ztunnel does not read {fields}"
         yield Finding(code, message, rule.span, _USE_WAYPOINT, subjects)
 
 
@@ -103,13 +103,13 @@ _USE_WAYPOINT = "bind the Services to a waypoint, and target them with targetRef
 
 
 def check_proxies(context: Context) -> Iterator[Finding]:
-    """Report policies on workloads that no proxy serves, and selectors that meet only waypoints."""
+    """Report policies on workloads without a proxy, and selectors that match only waypoints."""
     planes = _planes(context)
     for policy in _enforced(context):
         selected = _selected(policy, context)
         bare = [workload for workload in selected if planes[workload.key] is ServingPlane.NONE and workload.is_pod]
         if bare and (policy.selector.match_labels or not policy.in_root):
-            yield from _bare(policy, bare, context.world)
+            yield from _workloads_without_proxy(policy, bare, context.world)
         if selected and all(is_waypoint_pod(workload, context.world) for workload in selected):
             message = f"{policy.ref} selects only waypoints, which ignore it"
             help_ = "write targetRefs with the Gateway of the waypoint, or the Service"
@@ -118,7 +118,7 @@ def check_proxies(context: Context) -> Iterator[Finding]:
 
 
 def check_unknown_proxies(context: Context) -> Iterator[Finding]:
-    """Report, once for all, policies on pods of declared namespaces of which nothing says whether they have a proxy."""
+    """Report, in one finding, policies on pods of declared namespaces if it is unknown whether these have a proxy."""
     planes = _planes(context)
     doubtful = {
         policy: [pod.key for pod in _selected(policy, context) if pod.namespace in context.world.namespaces]
@@ -140,7 +140,7 @@ def check_unknown_proxies(context: Context) -> Iterator[Finding]:
         yield Finding(codes.UNKNOWN_PROXY, message, span, help_, (*refs, *keys))
 
 
-def _bare(policy: IstioPolicy, pods: Sequence[Workload], world: World) -> Iterator[Finding]:
+def _workloads_without_proxy(policy: IstioPolicy, pods: Sequence[Workload], world: World) -> Iterator[Finding]:
     span = locating.at(policy.span, "spec", "selector")
     on_host = [pod.key for pod in pods if pod.host_network]
     if on_host and policy.selector.match_labels:
@@ -156,7 +156,7 @@ def _bare(policy: IstioPolicy, pods: Sequence[Workload], world: World) -> Iterat
         help_ = "label the namespace istio-injection: enabled, or istio.io/dataplane-mode: ambient"
         if refusal is not None:
             why = refusal_of(alike[0], world, "its" if single else "their") or why
-            help_ = LET_THEM_HAVE_ONE
+            help_ = ALLOW_PROXY_HELP
         message = f"nothing enforces {policy.ref} on {enumerated(keys)}: {why}"
         yield Finding(codes.NO_PROXY, message, span, help_, (str(policy.ref), *keys), cause=refusal or "labels")
 
@@ -166,7 +166,7 @@ _INCLUDED: Final = "traffic.sidecar.istio.io/includeInboundPorts"
 
 
 def check_ports_without_proxy(context: Context) -> Iterator[Finding]:
-    """Report policies on pods with ports whose connections do not go through the sidecar."""
+    """Report policies on pods with ports that bypass the sidecar."""
     planes = _planes(context)
     for policy in _enforced(context):
         pods = [pod for pod in _selected(policy, context) if planes[pod.key] is ServingPlane.SIDECAR]
@@ -187,10 +187,10 @@ def check_ports_without_proxy(context: Context) -> Iterator[Finding]:
 
 _UNBOUND = (
     "no waypoint is bound to it",
-    "label the Service istio.io/use-waypoint: <the name of a waypoint that takes it>",
+    "label the Service istio.io/use-waypoint: <the name of a waypoint that accepts it>",
 )
 _UNADDRESSED = (
-    "it is headless, so that its pods are called",
+    "it is headless, so clients call its pods",
     "target the Gateway of a waypoint for workloads (istio.io/waypoint-for: all)",
 )
 
@@ -206,7 +206,7 @@ def check_targets(context: Context) -> Iterator[Finding]:
             pods = [context.world.workloads[pod] for pod in context.world.pods_of(key)]
             if pods and not any(_has_waypoint(policy, pod, key, context, trust_domain) for pod in pods):
                 why, help_ = _UNADDRESSED if context.world.services[key].is_headless else _UNBOUND
-                message = f"nobody enforces {policy.ref} on Service {key}: {why}"
+                message = f"no waypoint enforces {policy.ref} on Service {key}: {why}"
                 span = locating.at(policy.span, "spec", "targetRefs", index, "name")
                 yield Finding(codes.NOT_BOUND, message, span, help_, (str(policy.ref), f"Service/{key}"))
 
@@ -225,12 +225,12 @@ def _has_waypoint(policy: IstioPolicy, pod: Workload, service: str, context: Con
 
 
 def check_modes(context: Context) -> Iterator[Finding]:
-    """Report selectors that Istio ignores, modes of ports that ztunnel does not have, and modes that it may choose."""
+    """Report selectors that Istio ignores, modes of ports that ztunnel lacks, and modes among which it may choose."""
     planes, root = _planes(context), context.settings.section(IstioSettings).root_namespace
     peers = [policy for policy in _enforced(context) if isinstance(policy, PeerAuthentication)]
     for policy in peers:
         if policy.in_root and policy.selects_labels:
-            message = f"{policy.ref} does nothing: a selector in the root namespace is ignored"
+            message = f"{policy.ref} has no effect: Istio ignores a selector in the root namespace"
             span = locating.at(policy.span, "spec", "selector")
             help_ = "put it into the namespace of the workloads, or remove the selector"
             yield Finding(codes.MODE_NOT_ENFORCED, message, span, help_, (str(policy.ref),))
@@ -251,8 +251,8 @@ def check_modes(context: Context) -> Iterator[Finding]:
 def _tie_finding(tie: Sequence[PeerAuthentication], keys: Sequence[str]) -> Finding:
     refs = [str(policy.ref) for policy in tie]
     names, where = enumerated(refs), enumerated(keys)
-    message = f"{names} differ and are of one age: ztunnel may obey any of them on {where}"
-    help_ = "keep one of them, or have each select other workloads"
+    message = f"{names} differ and have one age: ztunnel may use any of them on {where}"
+    help_ = "keep one of them, or select different workloads with each"
     return Finding(codes.MODES_OF_ONE_AGE, message, tie[0].mode_span, help_, (*refs, *keys))
 
 
@@ -261,14 +261,14 @@ def _port_findings(key: str, attached: Sequence[PeerAuthentication], root: str) 
     for port, mode in modes.ports:
         strict = mode.mode is MtlsMode.STRICT
         if mode.policy is not None and strict is not _is_closed(denials, port):
-            does = "takes plaintext" if strict else "refuses plaintext"
-            message = f"port {port} of {key} {does} all the same: ztunnel does not have mode {mode.mode} of it"
+            does = "accepts plaintext" if strict else "refuses plaintext"
+            message = f"port {port} of {key} {does} anyway: ztunnel does not support mode {mode.mode} for it"
             help_ = "write the mode of the workload, too" if strict else "write PERMISSIVE"
             yield Finding(codes.MODE_NOT_ENFORCED, message, mode.span, help_, (str(mode.policy.ref), key))
 
 
 def _is_closed(denials: Sequence[ZtunnelDenial], port: int) -> bool:
-    """Return whether one of the denials is about plaintext on a port."""
+    """Return whether one of the denials refuses plaintext on a port."""
     return any(_covers(denial.when, port) for denial in denials)
 
 

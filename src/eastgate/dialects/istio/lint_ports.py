@@ -1,4 +1,4 @@
-"""Lint: rules that look at HTTP, on ports that do not speak it."""
+"""Checks of rules that read HTTP on ports without HTTP."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _NEVER_SNIFFED: Final = frozenset({25, 53, 3306, 27017})  # SMTP, DNS, MySQL, Mo
 
 
 def protocols_of(workload: Workload, world: World) -> Mapping[int, str | None]:
-    """Return the protocol of each TCP port of a workload, as Istio takes it from its Services; None where it looks.
+    """Return the protocol of each TCP port of a workload, as Istio reads it from Services; None if Istio detects it.
 
-    A port that no Service names goes by the name that the container gives it.
+    A port that no Service names has the protocol of its name in the container.
     """
     found: dict[int, set[str | None]] = {}
     for key in world.services_of(workload.key):
@@ -58,8 +58,8 @@ def _named(name: str) -> str | None:
     return protocol if protocol in _HTTP | _BYTES else None
 
 
-class _Served:
-    """The workloads that policies select and sidecars serve, and what their ports speak."""
+class _ServedWorkloads:
+    """The workloads that policies select and sidecars serve, and the protocols of their ports."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -80,7 +80,7 @@ class _Served:
         return [key for key in keys if self.has_sidecar(key)]
 
     def lowered(self, policy: IstioAuthorizationPolicy, surface: Surface) -> tuple[Rule, ...]:
-        """Return the rules of a policy where there is HTTP, or where there are only bytes."""
+        """Return the rules of a policy on a surface: HTTP, or only bytes."""
         return lower_policy(policy, View(surface, self.mesh))
 
     def policies(self, action: Action) -> list[IstioAuthorizationPolicy]:
@@ -93,8 +93,8 @@ class _Served:
 
 
 def check_denied_tcp(context: Context) -> Iterator[Finding]:
-    """Report DENY rules that deny more where there is no HTTP, and name no port."""
-    served = _Served(context)
+    """Report DENY rules that deny more on ports without HTTP, and name no port."""
+    served = _ServedWorkloads(context)
     for policy in served.policies(Action.DENY):
         workloads = [key for key in served.workloads(policy) if _may_be_bytes(served.protocols(key))]
         if workloads:
@@ -105,13 +105,13 @@ def check_denied_tcp(context: Context) -> Iterator[Finding]:
 
 
 def _may_be_bytes(protocols: Mapping[int, str | None]) -> bool:
-    """Return whether a workload has ports that may speak something else than HTTP."""
+    """Return whether a workload has ports that may have another protocol than HTTP."""
     return not protocols or any(protocol not in _HTTP for protocol in protocols.values())
 
 
 def _closes_tcp(policy: IstioAuthorizationPolicy, left: Rule, workloads: list[str]) -> Finding:
     denied = "every connection" if left.when == ALWAYS else "connections to all ports"
-    message = f"rule {left.origin.index} of {policy.ref} denies {denied} of {enumerated(workloads)} without HTTP, too"
+    message = f"rule {left.origin.index} of {policy.ref} denies {denied} of {enumerated(workloads)} also without HTTP"
     help_ = "add the ports that speak HTTP to the operation: ports: [..]"
     return Finding(codes.CLOSES_TCP, message, left.origin.span, help_, (str(policy.ref), *workloads[:3]))
 
@@ -120,8 +120,8 @@ def _closes_tcp(policy: IstioAuthorizationPolicy, left: Rule, workloads: list[st
 
 
 def check_allowed_tcp(context: Context) -> Iterator[Finding]:
-    """Report ALLOW rules on HTTP that leave TCP ports closed, or that are about TCP ports alone."""
-    served = _Served(context)
+    """Report ALLOW rules on HTTP that leave TCP ports closed, or that apply only to TCP ports."""
+    served = _ServedWorkloads(context)
     policies = served.policies(Action.ALLOW)
     selecting: dict[str, list[IstioAuthorizationPolicy]] = {}
     for policy in policies:
@@ -137,7 +137,7 @@ def check_allowed_tcp(context: Context) -> Iterator[Finding]:
 def _on_tcp(
     policy: IstioAuthorizationPolicy,
     rule: IstioRule,
-    served: _Served,
+    served: _ServedWorkloads,
     selecting: Mapping[str, Sequence[IstioAuthorizationPolicy]],
 ) -> Iterator[Finding]:
     meant = {key: _meant(rule, served.protocols(key)) for key in served.workloads(policy)}
@@ -151,19 +151,19 @@ def _on_tcp(
     if places:
         keys = [key for key, ports in sorted(closed.items()) if ports]
         message = f"rule {rule.index} of {policy.ref} allows nothing on {enumerated(places)}, which does not speak HTTP"
-        help_ = "add a rule without methods, paths, hosts and tokens for it; or name the Service's port http-.."
+        help_ = "add a rule for it without methods, paths, hosts and tokens, or name the Service's port http-.."
         yield Finding(codes.HTTP_ON_TCP, message, _http_span(rule), help_, (str(policy.ref), *keys[:3]))
 
 
 def _http_span(rule: IstioRule) -> Span | None:
-    """Return the first list of a rule that is about HTTP."""
+    """Return the first list of a rule that needs HTTP."""
     entries = (*(rule.operations or ()), *(rule.sources or ()))
     lists = (entry[name].span for entry in entries for name in ("methods", "paths", "hosts") if name in entry)
     return next(lists, rule.span)
 
 
 def _meant(rule: IstioRule, protocols: Mapping[int, str | None]) -> dict[int, str | None]:
-    """Return the ports of a workload that a rule is about."""
+    """Return the ports of a workload that a rule applies to."""
     lists = [entry["ports"].values if "ports" in entry else () for entry in rule.operations or ()]
     if not lists or not all(lists):
         return dict(protocols)
@@ -171,7 +171,7 @@ def _meant(rule: IstioRule, protocols: Mapping[int, str | None]) -> dict[int, st
     return {port: protocol for port, protocol in protocols.items() if str(port) in named}
 
 
-def _is_closed(port: int, policies: Sequence[IstioAuthorizationPolicy], served: _Served) -> bool:
+def _is_closed(port: int, policies: Sequence[IstioAuthorizationPolicy], served: _ServedWorkloads) -> bool:
     """Return whether no rule of ALLOW policies can allow a connection to a TCP port."""
     on_port = Is(PORT, OneOf(frozenset({port})))
     rules = (rule for policy in policies for rule in served.lowered(policy, Surface.BYTES))

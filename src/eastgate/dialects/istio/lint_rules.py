@@ -1,4 +1,4 @@
-"""Lint: rules of AuthorizationPolicies that mean something else to Istio than to most people."""
+"""Checks of rules of AuthorizationPolicies that Istio reads differently from most authors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eastgate.dialects.istio.written import Fields, IstioRule, WrittenValue, neg
 from eastgate.dialects.linting import Context, Finding, enumerated, locating
 from eastgate.ir.spiffe import SCHEME
 
-# Lint: rules and values of AuthorizationPolicies that are easy to get wrong, as they are written.
+# Rules and values of AuthorizationPolicies that are easy to get wrong
 
 
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
@@ -32,7 +32,7 @@ _OPEN_TO_ALL = regex(
 
 
 def values_of(policy: IstioAuthorizationPolicy) -> Iterator[tuple[str, WrittenValue]]:
-    """Yield every value of the rules of a policy, with the field or key that it stands in."""
+    """Yield every value of the rules of a policy, with its field or key."""
     for rule in policy.rules:
         for entry in (*(rule.sources or ()), *(rule.operations or ())):
             for name, values in entry.items():
@@ -45,7 +45,7 @@ def values_of(policy: IstioAuthorizationPolicy) -> Iterator[tuple[str, WrittenVa
 
 
 def check_two_rules(context: Context) -> Iterator[Finding]:
-    """Report a rule with `from` alone beside a rule with `to` alone, in a policy that allows."""
+    """Report a rule with only `from` beside a rule with only `to`, in a policy that allows."""
     for policy in context.policies:
         if isinstance(policy, IstioAuthorizationPolicy) and policy.action is Action.ALLOW:
             reported = -1
@@ -60,7 +60,7 @@ def check_two_rules(context: Context) -> Iterator[Finding]:
 
 
 def _is_open_to_all(rule: IstioRule) -> bool:
-    """Return whether a rule opens what is usually open: a port, or mostly paths of probes, metrics and public files."""
+    """Return whether a rule opens a port, or paths that are usually open: probes, metrics and public files."""
     return all(
         entry.keys() == {"ports"} or ("paths" in entry and _are_open_to_all(entry["paths"].values))
         for entry in rule.operations or ()
@@ -84,7 +84,7 @@ def _two_rules(
 
 
 def _words(entries: Sequence[Fields]) -> str:
-    """Return sources or operations in the words of the policy."""
+    """Return the text of sources or operations, with the names of the policy's fields."""
     lists = [
         (name if values is written.values else negated(name), values)
         for entry in entries[:2]
@@ -100,7 +100,7 @@ def _words(entries: Sequence[Fields]) -> str:
 
 
 def check_spellings(context: Context) -> Iterator[Finding]:
-    """Report values that no request and no caller has, with the right spelling."""
+    """Report values that no request and no caller has, with the correct spelling."""
     trust_domain = mesh_settings(context.settings, context.world).trust_domain
     for policy in context.policies:
         if isinstance(policy, IstioAuthorizationPolicy):
@@ -113,7 +113,7 @@ def check_spellings(context: Context) -> Iterator[Finding]:
 
 
 def is_misspelt(principal: str) -> bool:
-    """Return whether a text looks like a service account and is not written as the principal of one."""
+    """Return whether a text looks like a service account, but is not the principal of one."""
     if principal.startswith((SCHEME, _KUBERNETES_USER)):
         return True
     if "*" in principal or _ACCOUNT.fullmatch(principal):
@@ -121,7 +121,7 @@ def is_misspelt(principal: str) -> bool:
     parts = principal.split("/")
     if "ns" in parts[:2] or "sa" in parts[-2:-1]:
         return True
-    return len(parts) <= 2 and "." not in parts[0]  # a trust domain that is not of Kubernetes has a dot
+    return len(parts) <= 2 and "." not in parts[0]  # other trust domains contain a dot
 
 
 def _principal(policy: IstioAuthorizationPolicy, value: WrittenValue, trust_domain: str) -> Finding:
@@ -175,12 +175,12 @@ def _path_problem(text: str) -> tuple[str, str] | None:
 
 
 def _request_principal_problem(text: str) -> tuple[str, str] | None:
-    issuer, _, subject = text.rpartition("/")  # as Istio does, even where that cuts `https://`
+    issuer, _, subject = text.rpartition("/")  # as Istio does, even if that splits `https://`
     if not issuer.endswith(":/") and ("*" in text or (issuer and subject)):
         return None
     plain = text.rstrip("*")
     help_ = "write the whole issuer and /*" if plain.endswith("://") else f"write {plain}/*"
-    return "a principal of a token is an issuer, a slash and a subject", help_
+    return "a request principal is an issuer, a slash and a subject", help_
 
 
 def _host_problem(text: str) -> tuple[str, str] | None:
@@ -193,7 +193,7 @@ def _host_problem(text: str) -> tuple[str, str] | None:
 def _namespace_problem(text: str) -> tuple[str, str] | None:
     if "/" not in text or "*" in text:
         return None
-    return "the name of a namespace has no /", f"write serviceAccounts: [{text}], or the namespace alone"
+    return "the name of a namespace contains no /", f"write serviceAccounts: [{text}], or only the namespace"
 
 
 _PROBLEMS: Final = {
@@ -220,7 +220,7 @@ def _policies(context: Context) -> Iterator[IstioAuthorizationPolicy]:
 
 
 def _selected(policy: IstioAuthorizationPolicy, context: Context, serving: ServingPlane) -> list[str]:
-    """Return the workloads that a policy selects and such a proxy serves, or may serve."""
+    """Return the workloads that a policy selects and that such a proxy serves, or may serve."""
     data_plane = context.settings.section(IstioSettings).istio_data_plane
     keys = sorted({key for target in policy.targets for key in context.world.select(target)} if not policy.refs else ())
     planes = ((key, plane_of(context.workload(key), context.world, data_plane)) for key in keys)
@@ -232,7 +232,7 @@ def _selected(policy: IstioAuthorizationPolicy, context: Context, serving: Servi
 
 
 def check_values(context: Context) -> Iterator[Finding]:
-    """Report wildcards that are characters, networks with host bits or IPv4 as IPv6, and empty lists."""
+    """Report literal wildcards, networks with host bits, IPv4 networks written as IPv6, and empty lists."""
     for policy in _policies(context):
         for rule in policy.rules:
             yield from _empty_entries(policy, rule)
@@ -244,21 +244,25 @@ def check_values(context: Context) -> Iterator[Finding]:
 
 
 def _crossing_pattern(policy: IstioAuthorizationPolicy, value: WrittenValue, context: Context) -> Iterator[Finding]:
-    """Report a pattern of namespaces that matches all of them at a sidecar: its star reaches into `/sa/`."""
+    """Report a pattern of namespaces that matches all of them at a sidecar, because its `*` matches up to `/sa/`."""
     ends_so = value.text.startswith("*") and len(value.text) > 1 and "/sa".endswith(value.text[1:])
     if ends_so and _selected(policy, context, ServingPlane.SIDECAR):
-        message = f"`{value.text}` matches every namespace: it is looked for in the whole identity, which has `/sa/`"
+        message = (
+            f"`{value.text}` matches every namespace: Istio searches it in the whole identity, which contains `/sa/`"
+        )
         help_ = "write the names of the namespaces, or another pattern"
         yield Finding(codes.CROSSING_PATTERN, message, value.span, help_, (str(policy.ref),))
 
 
 def _empty_selector(policy: IstioAuthorizationPolicy, context: Context) -> Iterator[Finding]:
-    """Report `selector: {}` where ztunnel decides: it selects no workload there."""
+    """Report `selector: {}` at ztunnel, where it selects no workload."""
     if not policy.has_selector or policy.selector.match_labels:
         return
     behind = _selected(policy, context, ServingPlane.ZTUNNEL)
     if behind:
-        message = f"{policy.ref} is not enforced on {enumerated(behind)}: to ztunnel an empty selector selects nothing"
+        message = (
+            f"{policy.ref} is not enforced on {enumerated(behind)}: for ztunnel, an empty selector selects nothing"
+        )
         span = locating.at(policy.span, "spec", "selector")
         yield Finding(codes.EMPTY_SELECTOR, message, span, "leave `selector` out", (str(policy.ref), *behind[:3]))
 
@@ -268,14 +272,14 @@ def _empty_entries(policy: IstioAuthorizationPolicy, rule: IstioRule) -> Iterato
         if entries == ():
             message = f"rule {rule.index} of {policy.ref} matches any {what}: `{name}: []` is the same as no `{name}`"
             span = locating.at(policy.span, "spec", "rules", rule.index, name)
-            help_ = f"write who is meant, or leave `{name}` out" if name == "from" else f"leave `{name}` out"
+            help_ = f"write sources, or leave `{name}` out" if name == "from" else f"leave `{name}` out"
             yield Finding(codes.EMPTY_ENTRIES, message, span, help_, (str(policy.ref),))
 
 
 def _value(policy: IstioAuthorizationPolicy, name: str, value: WrittenValue) -> Iterator[Finding]:
     if name in _WITH_WILDCARDS or name.startswith(_KEYS_WITH_WILDCARDS):
         if _has_literal_wildcard(value.text) and not (name == "paths" and is_template(value.text)):
-            message = f"a `*` of `{value.text}` is a character and no wildcard: it matches nothing that exists"
+            message = f"a `*` of `{value.text}` is a character and not a wildcard: it matches nothing that exists"
             help_ = "write one `*`, at the beginning or at the end"
             if name == "paths":
                 help_ += "; or a template, in which {*} is one segment"
@@ -300,7 +304,7 @@ def _has_literal_wildcard(text: str) -> bool:
 
 
 def check_default(context: Context) -> Iterator[Finding]:
-    """Report an ALLOW policy for all workloads that is the only one which closes some of them."""
+    """Report an ALLOW policy for all workloads that is the only one to close some of them."""
     allowing = [policy for policy in _policies(context) if policy.action is Action.ALLOW and not policy.refs]
     workloads = {policy.ref: set(context.workloads_of.get(policy.ref, ())) for policy in allowing}
     for policy in allowing:
@@ -309,8 +313,8 @@ def check_default(context: Context) -> Iterator[Finding]:
         others = (workloads[other.ref] for other in allowing if other is not policy)
         alone = sorted(workloads[policy.ref] - set[str]().union(*others))
         if alone and policy.rules and not any(map(_matches_everything, policy.rules)):
-            message = f"{policy.ref} alone makes {enumerated(alone)} deny what it does not allow"
-            help_ = "select the workloads that are meant, or suppress this"
+            message = f"{policy.ref} alone makes {enumerated(alone)} deny all requests that it does not allow"
+            help_ = "select the intended workloads, or suppress this"
             span = locating.name_of(policy.span)
             yield Finding(codes.DENY_BY_DEFAULT, message, span, help_, (str(policy.ref), *alone[:3]))
 
@@ -320,7 +324,7 @@ def _matches_everything(rule: IstioRule) -> bool:
 
 
 def check_providers(context: Context) -> Iterator[Finding]:
-    """Report providers of CUSTOM policies that cannot be asked, or that fail open."""
+    """Report providers of CUSTOM policies that are not valid, or that fail open."""
     mesh = mesh_settings(context.settings, context.world)
     is_known = bool(mesh_sources(context.settings, context.world))
     for policy in _policies(context):
@@ -328,11 +332,11 @@ def check_providers(context: Context) -> Iterator[Finding]:
             continue
         provider, span, subjects = mesh.provider(policy.provider.text), policy.provider.span, (str(policy.ref),)
         if provider is None and is_known:
-            message = f"the mesh has no valid provider `{policy.provider.text}`: what {policy.ref} matches is denied"
+            message = f"no valid provider `{policy.provider.text}`: requests that {policy.ref} matches are denied"
             known = ", ".join(each.name for each in mesh.providers)
             help_ = f"write one of {known}" if known else "declare it in extensionProviders of the MeshConfig"
             yield Finding(codes.NO_PROVIDER, message, span, help_, subjects)
         elif provider is not None and provider.fail_open:
-            message = f"requests pass {policy.ref} where {provider.authorizer} cannot be asked"
+            message = f"requests pass {policy.ref} if {provider.authorizer} cannot be reached"
             help_ = f"remove failOpen of the provider {provider.name}"
             yield Finding(codes.FAILS_OPEN, message, span, help_, subjects)

@@ -1,6 +1,6 @@
-"""Rules as predicates, as a proxy with Envoy's RBAC filter sees them.
+"""Rules as predicates, for a proxy with Envoy's RBAC filter.
 
-Where there are only bytes, fields of HTTP do not count: in an ALLOW policy the whole rule is dropped, in any other the
+On connections without HTTP, fields of HTTP do not count. An ALLOW policy drops the whole rule. Other policies drop the
 field, so that the rule matches more.
 """
 
@@ -54,14 +54,14 @@ from eastgate.ir.attributes import (
 )
 from eastgate.ir.paths import any_path
 
-# Hosts of a rule as our proxies compare them: without port, letter case and trailing dot.
+# Hosts of a rule as Eastgate's proxies compare them: without port, letter case and trailing dot.
 
 
 _PORT = regex(r"(?P<host>.*):(?P<port>[0-9]+)")
 
 
 def match_canonical_hosts(texts: Iterable[str]) -> Predicate:
-    """Match ANY of these hosts. One with a port asks for that port as the request names it."""
+    """Match ANY of these hosts. A host with a port matches only requests that name this port."""
     return any_of(map(_host, texts))
 
 
@@ -77,7 +77,7 @@ def _host(text: str) -> Predicate:
 
 
 def _canonical(text: str) -> str:
-    """Return a host in its canonical form; one that begins or ends with a wildcard keeps it."""
+    """Return a host in its canonical form. A wildcard at its beginning or end stays."""
     if text.startswith("*"):
         return f"*{comparable_host(text[1:])}"
     return f"{text[:-1].lower()}*" if text.endswith("*") else comparable_host(text)
@@ -91,19 +91,19 @@ Matching = Callable[[Sequence[str]], Predicate]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a proxy sees, and the mesh that it is in."""
+    """A proxy's view of traffic, and its mesh."""
 
     surface: Surface
     mesh: MeshConfig
 
 
 class _OnlyHttpError(Exception):
-    """A rule that allows asks for HTTP where there are only bytes."""
+    """An ALLOW rule needs HTTP, but the connection has none."""
 
 
 @lru_cache(maxsize=65_536)
 def lower_policy(policy: IstioAuthorizationPolicy, view: View) -> tuple[Rule, ...]:
-    """Return the rules of a policy as a proxy with this view has them; those that it drops are left out."""
+    """Return the rules of a policy for a proxy with this view, without the rules that the proxy drops."""
     lowered = ((rule, _lower(rule, policy, view)) for rule in policy.rules)
     return tuple(Rule(when, rule.origin) for rule, when in lowered if when is not None)
 
@@ -128,7 +128,7 @@ class _Lowering:
         self.drops_rules = drops_rules
 
     def any_entry(self, entries: Sequence[Fields], fields: Iterable[str]) -> Predicate:
-        """Match ANY of these sources or operations; without any, everything."""
+        """Match ANY of these sources or operations; without entries, everything."""
         if not entries:
             return all_of(())
         order = tuple(fields)
@@ -138,7 +138,7 @@ class _Lowering:
         )
 
     def field(self, name: str, values: Values) -> Iterator[Predicate]:
-        """Yield what a list of a rule, or a condition, asks: ANY of its values, and NONE of the negated ones."""
+        """Yield the predicates of a list of a rule, or of a condition: ANY of its values, NONE of the negated ones."""
         if self.view.surface is Surface.BYTES and _needs_http(name):
             if self.drops_rules:
                 raise _OnlyHttpError
@@ -203,14 +203,14 @@ def _texts(values: Iterable[WrittenValue]) -> list[str]:
 
 
 def _canonical_paths(texts: Sequence[str]) -> Predicate:
-    """Match ANY of these paths in their canonical form; one with a `*` elsewhere than at one end matches nothing."""
+    """Match ANY of these paths in canonical form. A path with a `*` that is not at one end matches nothing."""
     anything = match_texts(PATH, ["*"])
     usual = [text for text in texts if text != "*"]
     return any_of([*([any_path(map(_one_wildcard, usual))] if usual else []), *([anything] if "*" in texts else [])])
 
 
 def _one_wildcard(text: str) -> str:
-    """Return a path with its one wildcard: any other `*` is a character."""
+    """Return a path with its one wildcard. Any other `*` is a character."""
     if text.startswith("*"):
         return f"*{text[1:].replace('*', '%2A')}"
     return f"{text[:-1].replace('*', '%2A')}*" if text.endswith("*") else text.replace("*", "%2A")

@@ -1,7 +1,7 @@
-"""The strings of a rule as predicates, to the letter of what istiod tells Envoy to match.
+"""The strings of a rule as predicates, equal to the matchers that istiod configures in Envoy.
 
-`*` alone is presence; then a leading `*` is looked for, then one at the end. Any other `*` stands for itself, but for
-namespaces, in which each stands for any text.
+`*` alone matches any value. Otherwise a leading `*` is a wildcard, or else a `*` at the end. Any other `*` is a
+character, except in namespaces: there each `*` matches any text.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _ANY_SEGMENTS = r"[a-zA-Z0-9._~%!$&'()+,;:@=*/-]*"
 
 
 def match_texts(attribute: Attribute, texts: Iterable[str]) -> Predicate:
-    """Match ANY of these texts; `*` alone is any value at all."""
+    """Match ANY of these texts. `*` alone matches any value."""
     return _match(attribute, texts, lambda: Is(attribute, Present()))
 
 
 def match_claims(attribute: Attribute, texts: Iterable[str]) -> Predicate:
-    """Match ANY of these texts with a claim; `*` alone is any value that is not empty."""
+    """Match ANY of these texts with a claim. `*` alone matches any value that is not empty."""
     return _match(attribute, texts, lambda: _not_empty(attribute))
 
 
@@ -47,7 +47,7 @@ def _match(attribute: Attribute, texts: Iterable[str], anything: Callable[[], Pr
 
 
 def match_pattern(text: str, attribute: Attribute, pattern: str) -> Computed:
-    """Match a regular expression with all of an attribute. `text` is what the test is called."""
+    """Match a regular expression with the whole attribute. `text` is the name of the test."""
     compiled = _compiled(pattern)
 
     def holds(values: Mapping[Attribute, Known]) -> bool:
@@ -77,7 +77,7 @@ def match_identities(principals: Iterable[str]) -> Predicate:
         if text == "*":
             parts.append(Is(IDENTITY, Present()))
         elif text.startswith("*"):
-            # What follows the scheme must end so: a mere suffix could reach into the scheme.
+            # The part after the scheme must have this suffix: a plain suffix could overlap the scheme.
             pattern = f"{SCHEME}.*{re.escape(text[1:])}"
             parts.append(match_pattern(f"identity is {SCHEME}{text}", IDENTITY, pattern))
         elif text.endswith("*"):
@@ -88,7 +88,7 @@ def match_identities(principals: Iterable[str]) -> Predicate:
 
 
 def match_namespaces(namespaces: Iterable[str]) -> Predicate:
-    """Match ANY of these namespaces of callers, in which every `*` stands for any text."""
+    """Match ANY of these namespaces of callers. Each `*` in them matches any text."""
     return any_of(
         match_pattern(
             f"from namespace {text}",
@@ -100,7 +100,7 @@ def match_namespaces(namespaces: Iterable[str]) -> Predicate:
 
 
 def match_service_accounts(accounts: Iterable[str], policy_namespace: str) -> Predicate:
-    """Match ANY of these service accounts, of any trust domain; a name alone is of the policy's namespace."""
+    """Match ANY of these service accounts, in any trust domain. A name without a namespace is in the policy's."""
     return any_of(_service_account(text, policy_namespace) for text in accounts)
 
 
@@ -128,7 +128,7 @@ def _trust_domain(text: str) -> Predicate:
 
 
 def match_request_principals(principals: Iterable[str]) -> Predicate:
-    """Match ANY of these principals of tokens: what stands before the last slash is the issuer, then the subject."""
+    """Match ANY of these principals of tokens: the issuer, the last slash, and the subject."""
     return any_of(_request_principal(text) for text in principals)
 
 
@@ -137,7 +137,7 @@ def _request_principal(text: str) -> Predicate:
     if not slash:
         issuer, subject = _without_slash(text)
         return all_of((match_claims(ISSUER, [issuer]), match_claims(SUBJECT, [subject])))
-    if text.startswith("*"):  # what a `*` at the end of the subject stands for is itself
+    if text.startswith("*"):  # a `*` at the end of the subject is a character
         return all_of((match_claims(ISSUER, [issuer]), Is(SUBJECT, OneOf(frozenset({subject})))))
     if text.endswith("*"):
         anybody = _not_empty(SUBJECT) if subject == "*" else Is(SUBJECT, Prefix(subject[:-1]))
@@ -146,7 +146,7 @@ def _request_principal(text: str) -> Predicate:
 
 
 def _without_slash(text: str) -> tuple[str, str]:
-    """Return issuer and subject of a principal without a slash: a suffix is of the subject, all else of the issuer."""
+    """Return issuer and subject of a principal without a slash. A suffix is a subject; other texts are issuers."""
     if text == "*":
         return "*", "*"
     if text.startswith("*"):
@@ -154,7 +154,7 @@ def _without_slash(text: str) -> tuple[str, str]:
     return (text, "*") if text.endswith("*") else (text, "")
 
 
-# The rest
+# Networks, ports and paths
 
 
 def match_networks(attribute: Attribute, networks: Iterable[str]) -> Predicate:
@@ -168,14 +168,14 @@ def match_ports(ports: Iterable[str]) -> Predicate:
 
 
 def match_paths(attribute: Attribute, paths: Sequence[str]) -> Predicate:
-    """Match ANY of these paths, some of which may be templates."""
+    """Match ANY of these paths. A path may be a template."""
     plain = [path for path in paths if not is_template(path)]
     templates = [match_template(attribute, path) for path in paths if is_template(path)]
     return any_of([*([match_texts(attribute, plain)] if plain else []), *templates])
 
 
 def match_template(attribute: Attribute, template: str) -> Predicate:
-    """Match a path template: `{*}` is one segment, `{**}` any number of them."""
+    """Match a path template: `{*}` matches one segment, `{**}` any number of them."""
     operators = {MATCH_ONE: _ONE_SEGMENT, MATCH_ANY: _ANY_SEGMENTS}
     segments = (operators.get(segment) or re.escape(segment) for segment in template[1:].split("/"))
     return match_pattern(f"{attribute} matches {template}", attribute, f"/{'/'.join(segments)}")

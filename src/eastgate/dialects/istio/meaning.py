@@ -1,4 +1,4 @@
-"""From a checked document to the policy: what it is attached to, and its rules as they are written."""
+"""The meaning of a checked document: the targets of the policy, and its rules as they are written."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from eastgate.settings import Settings
 
 
 def authorization_policy(document: Document, root: Node, settings: Settings) -> IstioAuthorizationPolicy:
-    """Read an AuthorizationPolicy. One without a spec allows nothing."""
+    """Return an AuthorizationPolicy. A policy without a spec allows nothing."""
     namespace, spec = document.home, root.get("spec")
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
     selector, refs, in_root = read_selector(spec), read_refs(spec), is_in_root(namespace, settings)
@@ -77,7 +77,7 @@ def is_in_root(namespace: str, settings: Settings) -> bool:
 
 
 def created_at(root: Node) -> str | None:
-    """Return when an API server first saw an object, as a text that sorts by age."""
+    """Return the creation time of an object, as a text that sorts by age."""
     created = root["metadata"].get("creationTimestamp")
     return moment(created.value) if created is not None else None
 
@@ -142,11 +142,11 @@ def _parts(entries: Iterable[Fields], fields: Iterable[str]) -> Iterator[tuple[A
                 yield from ((attribute, entry[field].span) for attribute in attributes_of_field(field))
 
 
-# From checked documents to RequestAuthentications and PeerAuthentications.
+# Meaning of RequestAuthentications and PeerAuthentications
 
 
 def peer_authentication(document: Document, root: Node, settings: Settings) -> PeerAuthentication:
-    """Read a PeerAuthentication. A selector in the root namespace selects nothing, as Istio ignores it."""
+    """Return a PeerAuthentication. In the root namespace, Istio ignores a selector, so it selects nothing."""
     namespace, spec = document.home, root.get("spec")
     selector, in_root = read_selector(spec), is_in_root(namespace, settings)
     mtls = spec.get("mtls") if spec is not None else None
@@ -173,7 +173,7 @@ def _mode(mtls: Node | None) -> MtlsMode:
 
 
 def request_authentication(document: Document, root: Node, settings: Settings) -> RequestAuthentication:
-    """Read a RequestAuthentication. One without rules accepts no token, and refuses none."""
+    """Return a RequestAuthentication. Without rules it accepts no token, and refuses none."""
     namespace, spec = document.home, root.get("spec")
     selector, refs, in_root = read_selector(spec), read_refs(spec), is_in_root(namespace, settings)
     rules = spec.get("jwtRules") if spec is not None else None
@@ -218,7 +218,7 @@ def _strings(node: Node, name: str) -> tuple[str, ...]:
     return tuple(each.text for each in node.get(name) or ())
 
 
-# Istio's policies, read: each checked against its shape, and given its meaning.
+# Reading: the check of a document against its shape, and its meaning
 
 
 _FORMS: dict[str, tuple[Record[Settings], Callable[[Document, Node, Settings], IstioPolicy]]] = {
@@ -232,7 +232,7 @@ _FORMS: dict[str, tuple[Record[Settings], Callable[[Document, Node, Settings], I
 
 
 def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> IstioPolicy | None:
-    """Return the policy that a document describes, where nothing is wrong with it."""
+    """Return the policy of a document without errors."""
     return _reader(document.kind)(document, root, settings, reporter)
 
 

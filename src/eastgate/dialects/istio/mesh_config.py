@@ -1,8 +1,9 @@
-"""The MeshConfig in force: what the ConfigMap `istio` or an installation says, and where it says nothing, settings.
+"""The MeshConfig in force: from the ConfigMap `istio`, from an installation, or from Eastgate's settings.
 
-It is in the namespace of the control plane, which is the root namespace unless it names another. A revision has one of
-its own, `istio-<revision>`, which counts where it is the only one. Without a ConfigMap, the objects that install Istio
-count together; what two of them say differently is an error. A setting that is not at its default counts more.
+The ConfigMap is in the namespace of the control plane, which is the root namespace unless the MeshConfig names another.
+A revision has its own ConfigMap, `istio-<revision>`, which is in force if it is the only one. Without a ConfigMap, the
+objects that install Istio are combined; a contradiction between two of them is an error. A setting of Eastgate that is
+not at its default overrides all of these.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from eastgate.ir.spiffe import trust_domain_problem
 from eastgate.reading.manifests import read_nodes_text
 from eastgate.settings import Settings
 
-# Extension providers: the external authorizers that CUSTOM policies name, as the MeshConfig declares them.
+# Extension providers: the external authorizers of CUSTOM policies, as the MeshConfig declares them
 
 
 _KINDS: Final = {"envoyExtAuthzGrpc": ExternalProtocol.GRPC, "envoyExtAuthzHttp": ExternalProtocol.HTTP}
@@ -41,7 +42,7 @@ _STATUS = regex("[1-5][0-9]{2}")
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An external authorizer by its name in the mesh. `authorizer` is the name under which answers are given."""
+    """An external authorizer, by its name in the mesh. `authorizer` is its name in answers."""
 
     name: str
     protocol: ExternalProtocol
@@ -51,7 +52,7 @@ class Provider:
 
 
 def read_providers(written: object) -> Iterator[Provider]:
-    """Yield the providers that can be asked. One with errors, or with the name of another, is none."""
+    """Yield the valid providers. A provider with errors, or with the name of another, is left out."""
     entries = [entry for entry in written if isinstance(entry, dict)] if isinstance(written, list) else []
     names = Counter(entry.get("name") for entry in entries if isinstance(entry.get("name"), str))
     for entry in entries:
@@ -78,7 +79,7 @@ def _provider(name: str, protocol: ExternalProtocol, content: Mapping[str, objec
 
 
 def _number(value: object) -> int | None:
-    """Return a number, which protobuf lets people write as a string, too."""
+    """Return a number. In protobuf's JSON, it may also be written as a string."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -90,7 +91,7 @@ def _list(content: Mapping[str, object], field: str) -> list[object]:
 
 
 def _authorizer(host: str, port: int, protocol: ExternalProtocol, prefix: str) -> str:
-    """Return the name of an authorizer: a Service of the cluster that can be asked, or else a host and its port."""
+    """Return the name of an authorizer: a Service of the cluster, or else a host and its port."""
     service = _SERVICE.fullmatch(host)
     if service is None:
         return f"{host}:{port}"
@@ -98,28 +99,30 @@ def _authorizer(host: str, port: int, protocol: ExternalProtocol, prefix: str) -
     return AuthorizerName(ExternalAuthorizer(service["namespace"], service["service"], port, protocol, path))
 
 
-# Trust domain aliases: a principal of one trust domain of the mesh means that of all of them.
+# Trust domain aliases: a principal of one trust domain of the mesh matches that of all of them
 
 
-_POINTER: Final = "cluster.local"  # stands for the trust domains of the mesh, whatever they are
+_DEFAULT_TRUST_DOMAIN: Final = "cluster.local"  # represents all trust domains of the mesh
 _SEGMENTS: Final = 5  # of <trust domain>/ns/<namespace>/sa/<name>
 
 
 def replace_trust_domains(principals: Iterable[str], bundle: Sequence[str]) -> list[str]:
-    """Return the principals that these stand for, with the trust domain of the mesh and its aliases."""
+    """Return the principals with each trust domain of the mesh expanded to the trust domain and its aliases."""
     return [each for principal in principals for each in _replaced(principal, bundle)]
 
 
 def _replaced(principal: str, bundle: Sequence[str]) -> Iterator[str]:
     domain, _, rest = principal.partition("/")
     is_enforced = principal.count("/") == _SEGMENTS - 1 and domain != "*"
-    if not is_enforced or not (domain == _POINTER or any(_fits(each, domain) for each in bundle)):
+    if not is_enforced or not (
+        domain == _DEFAULT_TRUST_DOMAIN or any(_matches_domain(each, domain) for each in bundle)
+    ):
         yield principal
         return
     yield from dict.fromkeys(principal if _is_suffix(each, domain) else f"{each}/{rest}" for each in bundle)
 
 
-def _fits(domain: str, pattern: str) -> bool:
+def _matches_domain(domain: str, pattern: str) -> bool:
     return domain == pattern or pattern == "*" or _is_suffix(domain, pattern) or _is_prefix(domain, pattern)
 
 
@@ -132,7 +135,7 @@ def _is_prefix(domain: str, pattern: str) -> bool:
 
 
 def expand_trust_domains(domains: Iterable[str], bundle: Sequence[str]) -> list[str]:
-    """Return trust domains, with all of the mesh for each that is one of them."""
+    """Return trust domains, each one of the mesh expanded to all of the mesh."""
     return list(dict.fromkeys(each for domain in domains for each in (bundle if domain in bundle else (domain,))))
 
 
@@ -149,7 +152,7 @@ _NORMALIZATIONS: Final[Mapping[str, PathNormalization]] = {
 
 @dataclass(frozen=True, slots=True)
 class MeshConfig:
-    """What matters of a MeshConfig to authorization. `trust_domains` are the trust domain and its aliases."""
+    """The parts of a MeshConfig that affect authorization. `trust_domains` are the trust domain and its aliases."""
 
     trust_domains: tuple[str, ...]
     path_normalization: PathNormalization
@@ -161,13 +164,13 @@ class MeshConfig:
         return self.trust_domains[0]
 
     def provider(self, name: str) -> Provider | None:
-        """Return the extension provider of a name that can be asked; None where there is none, or it is invalid."""
+        """Return the valid extension provider with a name, or None."""
         return next((provider for provider in self.providers if provider.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
-    """What is written in a MeshConfig; None where it says nothing."""
+class _MeshConfigFields:
+    """The fields of a MeshConfig as they are written; None for a missing field."""
 
     trust_domain: str | None = None
     aliases: tuple[str, ...] | None = None
@@ -189,11 +192,11 @@ _FIELDS: Final[Mapping[str, object]] = {
 
 @dataclass(frozen=True, slots=True)
 class MeshSource:
-    """An object that holds a MeshConfig. `is_whole`: what it does not say is at its default, and not said elsewhere."""
+    """An object with a MeshConfig. `is_whole`: missing fields have their defaults, and no other object sets them."""
 
     kind: str
     name: str
-    written: _Written
+    written: _MeshConfigFields
     span: Span | None
     is_whole: bool
 
@@ -222,7 +225,7 @@ def mesh_sources(settings: Settings, world: World) -> list[MeshSource]:
 
 
 def _config_maps(settings: Settings, world: World) -> list[ConfigMap]:
-    """Return the ConfigMaps with a MeshConfig of a control plane: first that in force, then those of revisions."""
+    """Return the ConfigMaps with a MeshConfig of a control plane: first the one in force, then those of revisions."""
     root = settings.section(IstioSettings).root_namespace
     for namespace in dict.fromkeys((root, IstioSettings().root_namespace)):
         own = world.config_maps.get(f"{namespace}/{CONFIG_MAP}")
@@ -233,8 +236,8 @@ def _config_maps(settings: Settings, world: World) -> list[ConfigMap]:
     return []
 
 
-def says_otherwise(source: MeshSource, sources: Sequence[MeshSource], settings: Settings, world: World) -> bool:
-    """Return whether a source contradicts what is in force, as far as it matters to authorization."""
+def contradicts(source: MeshSource, sources: Sequence[MeshSource], settings: Settings, world: World) -> bool:
+    """Return whether a source contradicts the MeshConfig in force in a field that affects authorization."""
     if source.written.problems:
         return True
     in_force, written = _combined(sources), source.written
@@ -251,32 +254,32 @@ def mesh_settings(settings: Settings, world: World) -> MeshConfig:
     return _mesh_of(_combined(mesh_sources(settings, world)), settings, world)
 
 
-def _combined(sources: Sequence[MeshSource]) -> _Written:
-    """Return what is in force: what the first source says, or what installations say together."""
+def _combined(sources: Sequence[MeshSource]) -> _MeshConfigFields:
+    """Return the fields in force: those of the first source, or those of all installations combined."""
     if not sources or sources[0].is_whole:
-        return sources[0].written if sources else _Written()
-    return reduce(_over, (source.written for source in sources))
+        return sources[0].written if sources else _MeshConfigFields()
+    return reduce(_merged, (source.written for source in sources))
 
 
-def _over(first: _Written, second: _Written) -> _Written:
-    """Return what either says, and the first where both do."""
+def _merged(first: _MeshConfigFields, second: _MeshConfigFields) -> _MeshConfigFields:
+    """Return the fields of both. If both have a field, the first one counts."""
     unsaid = {name: getattr(second, name) for name in _FIELDS if getattr(first, name) is None}
     return replace(first, **unsaid)
 
 
-def _mesh_of(written: _Written, settings: Settings, world: World) -> MeshConfig:
+def _mesh_of(written: _MeshConfigFields, settings: Settings, world: World) -> MeshConfig:
     mesh = _in_force(written, settings.trust_domain, settings.section(IstioSettings))
-    known = tuple(provider for provider in mesh.providers if not _is_short(provider.host, world))
+    known = tuple(provider for provider in mesh.providers if not _is_short_name(provider.host, world))
     return mesh if known == mesh.providers else replace(mesh, providers=known)
 
 
-def _is_short(host: str, world: World) -> bool:
-    """Return whether a host is the short name of a Service, by which istiod finds none."""
+def _is_short_name(host: str, world: World) -> bool:
+    """Return whether a host is the short name of a Service. istiod does not find a Service by its short name."""
     service, dot, namespace = host.partition(".")
     return not dot or f"{namespace}/{service}" in world.services
 
 
-def _in_force(written: _Written, trust_domain: str, settings: IstioSettings) -> MeshConfig:
+def _in_force(written: _MeshConfigFields, trust_domain: str, settings: IstioSettings) -> MeshConfig:
     default = IstioSettings()
     domain = written.trust_domain if trust_domain == Settings().trust_domain else None
     aliases = written.aliases if settings.trust_domain_aliases == default.trust_domain_aliases else None
@@ -286,14 +289,14 @@ def _in_force(written: _Written, trust_domain: str, settings: IstioSettings) -> 
 
 
 @lru_cache(maxsize=64)
-def _read(text: str, namespace: str | None = None) -> _Written:
-    """Read the text of a MeshConfig, which is YAML. `namespace` is the root namespace where it names none."""
+def _read(text: str, namespace: str | None = None) -> _MeshConfigFields:
+    """Parse a MeshConfig, which is YAML. `namespace` is the root namespace if the text names none."""
     content, problem = _parsed(text)
     if problem is not None:
-        return _Written(problems=(problem,))
+        return _MeshConfigFields(problems=(problem,))
     problems: list[str] = []
     domain, root = (_name(content, key, problems) for key in ("trustDomain", "rootNamespace"))
-    return _Written(
+    return _MeshConfigFields(
         domain,
         _aliases(content, problems),
         root or namespace,
@@ -310,7 +313,7 @@ def _parsed(text: str) -> tuple[Mapping[str, object], str | None]:
     if roots.reporter.diagnostics:
         return {}, f"it is not YAML that Istio reads: {roots.reporter.diagnostics[0].message}"
     if len(roots.nodes) > 1:
-        return {}, "it has several documents, and Istio reads the first"
+        return {}, "it has several documents, but Istio reads only the first"
     content = roots.nodes[0].plain() if roots.nodes else {}
     return (content, None) if isinstance(content, dict) else ({}, "it is not a mapping")
 

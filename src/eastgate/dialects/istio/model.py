@@ -1,4 +1,4 @@
-"""Istio's policies, as they are once they have been read: what is written, which each proxy gives its meaning."""
+"""Istio's policies after reading: the text of their rules, which has another meaning for each kind of proxy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DRY_RUN = "istio.io/dry-run"  # the annotation of a policy that only audits
 
 
 class Action(enum.StrEnum):
-    """The effect of a policy on the requests that one of its rules matches."""
+    """The effect of a policy on requests that match one of its rules."""
 
     ALLOW = "ALLOW"
     DENY = "DENY"
@@ -27,7 +27,7 @@ class Action(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyTarget:
-    """An entry of `targetRefs`, of the policy's own namespace; the core group is the empty one."""
+    """An entry of `targetRefs`, in the policy's own namespace. The core group is the empty text."""
 
     group: str
     kind: str
@@ -36,11 +36,11 @@ class PolicyTarget:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class IstioPolicy:
-    """The fields that all policies have. Each object equals only itself: one that has changed is another.
+    """The common fields of all policies. Each object equals only itself: a changed policy is another object.
 
-    Without `refs` it is about the workloads that `selector` selects in its namespace, and where `in_root` holds, in all
-    namespaces. `has_selector`: one is written, be it an empty one. `created` sorts by age; None where no API server has
-    dated it.
+    Without `refs` it applies to the workloads that `selector` selects in its namespace or, with `in_root`, in all
+    namespaces. `has_selector`: a selector is written, even if it is empty. `created` sorts by age; it is None if no API
+    server has set it.
     """
 
     ref: PolicyRef
@@ -61,7 +61,7 @@ class IstioPolicy:
 
     @property
     def origins(self) -> Iterator[Origin]:
-        """Return the origins of its rules; most policies have no rules of their own."""
+        """Return the origins of its rules. Most kinds have no rules."""
         return iter(())
 
 
@@ -81,11 +81,11 @@ class IstioAuthorizationPolicy(IstioPolicy):
         return (rule.origin for rule in self.rules)
 
 
-# RequestAuthentication and PeerAuthentication: which tokens a workload accepts, and where it demands mTLS.
+# RequestAuthentication and PeerAuthentication: accepted tokens, and required mTLS
 
 
 class MtlsMode(enum.StrEnum):
-    """Whether connections have mutual TLS, as it is written. UNSET leaves it to the next wider policy."""
+    """The mode of mutual TLS, as it is written. UNSET inherits the mode of the next wider policy."""
 
     UNSET = "UNSET"
     DISABLE = "DISABLE"
@@ -104,7 +104,7 @@ class MtlsPort:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PeerAuthentication(IstioPolicy):
-    """The modes of workloads."""
+    """The modes of mTLS of workloads."""
 
     mode: MtlsMode = MtlsMode.UNSET
     mode_span: Span
@@ -114,13 +114,13 @@ class PeerAuthentication(IstioPolicy):
 
     @property
     def selects_labels(self) -> bool:
-        """Return whether it is about certain workloads, and not about a namespace or the mesh."""
+        """Return whether it applies to selected workloads, and not to a namespace or the mesh."""
         return bool(self.selector.match_labels)
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderLocation:
-    """A header that may hold a token behind a prefix. The name is in lower case."""
+    """A header that may contain a token after a prefix. The name is in lower case."""
 
     name: str
     prefix: str = ""
@@ -128,10 +128,10 @@ class HeaderLocation:
 
 @dataclass(frozen=True, slots=True)
 class JwtRule:
-    """One issuer whose tokens are accepted, its keys, and the locations of tokens in requests.
+    """One issuer of accepted tokens, its keys, and the locations of tokens in requests.
 
     Without an issuer, any is accepted. Without a location, tokens are in the Authorization header or `access_token`.
-    `forwards`: the application gets the token. That changes no decision.
+    `forwards`: the application gets the token. This changes no decision.
     """
 
     span: Span

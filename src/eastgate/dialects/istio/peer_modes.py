@@ -1,9 +1,9 @@
 """The mTLS mode of each port of a workload, from the PeerAuthentications that select it.
 
-The oldest policy of the mesh, of the namespace and of the workload count, each overriding the one before; what is UNSET
-is inherited, and without any policy both plaintext and mTLS are accepted. Of policies of one age the first by name
-counts. ztunnel gets the modes as DENY policies, in a translation with quirks of its own, and may get any policy of one
-age: see `ztunnel_denials`.
+The oldest policy of the mesh, of the namespace and of the workload count. Each overrides the one before; UNSET
+inherits. Without any policy, both plaintext and mTLS are accepted. Of policies with one age, the first by name counts.
+ztunnel gets the modes as DENY policies, in a translation with peculiarities, and may get any policy of one age: see
+`ztunnel_denials`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Level: TypeAlias = tuple[PeerAuthentication, ...]
 
 @dataclass(frozen=True, slots=True)
 class PeerMode:
-    """A mode that is in force, with the policy that sets it; None where that is Istio's default."""
+    """A mode in force, with the policy that sets it; None for Istio's default."""
 
     mode: MtlsMode
     policy: PeerAuthentication | None = None
@@ -34,7 +34,7 @@ class PeerMode:
 
 @dataclass(frozen=True, slots=True)
 class PeerModes:
-    """The modes of a workload: those of certain ports, and that of all others."""
+    """The modes of a workload: modes of single ports, and the mode of all others."""
 
     others: PeerMode
     ports: tuple[tuple[int, PeerMode], ...] = ()
@@ -61,7 +61,7 @@ def peer_modes(policies: Iterable[PeerAuthentication], root_namespace: str) -> P
 
 
 def overridden(policies: Iterable[PeerAuthentication], root_namespace: str) -> Iterator[tuple[PeerAuthentication, ...]]:
-    """Yield the policies of each level that has several, the one that counts first."""
+    """Yield the policies of each level with several, the effective one first."""
     levels: dict[tuple[bool, bool], list[PeerAuthentication]] = {}
     for policy in policies:
         in_root = policy.namespace == root_namespace
@@ -90,7 +90,7 @@ def _oldest(policies: Iterable[PeerAuthentication]) -> _Level:
 
 
 def _age(policy: PeerAuthentication) -> tuple[bool, str, str]:
-    """Sort by age, then by name. One that the API server has not dated yet is older than all."""
+    """Return the sort key by age, then by name. A policy without a creation time is older than all others."""
     return policy.created is not None, policy.created or "", policy.ref.name
 
 
@@ -99,7 +99,7 @@ def _age(policy: PeerAuthentication) -> tuple[bool, str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ZtunnelDenial:
-    """A DENY rule that istiod makes of a PeerAuthentication for ztunnel."""
+    """A DENY rule that istiod generates from a PeerAuthentication for ztunnel."""
 
     policy: PeerAuthentication
     span: Span
@@ -107,11 +107,11 @@ class ZtunnelDenial:
 
 
 def ztunnel_denials(policies: Sequence[PeerAuthentication], root_namespace: str) -> tuple[ZtunnelDenial, ...]:
-    """Return what ztunnel denies for them. `policies` are those that select the workload.
+    """Return the denials of ztunnel for these policies, which select the workload.
 
-    DISABLE is the same as PERMISSIVE here. Where istiod refers to a translation that it then does not make, ztunnel
-    skips it, so that nothing is denied at all: this follows istiod in that, too. Of several policies of one age istiod
-    takes any, and not always the same one. So a request is denied if ztunnel denies it for ANY choice of them.
+    DISABLE has the same effect as PERMISSIVE here. If istiod refers to a translation that it does not generate, ztunnel
+    skips it, so that nothing is denied: this code does the same. Of several policies with one age, istiod uses any one,
+    and not always the same. So a request is denied if ztunnel denies it for ANY choice of them.
     """
     candidates = (_distinct(level) for level in _candidates(policies, root_namespace))
     choices = product(*(level or (None,) for level in candidates))
@@ -120,13 +120,13 @@ def ztunnel_denials(policies: Sequence[PeerAuthentication], root_namespace: str)
 
 
 def ztunnel_ties(policies: Sequence[PeerAuthentication], root_namespace: str) -> tuple[_Level, ...]:
-    """Return policies of one level and one age that differ: ztunnel may obey any of them."""
+    """Return different policies of one level and one age: ztunnel may use any of them."""
     levels = (level for level in _candidates(policies, root_namespace) if len(_distinct(level)) > 1)
     return tuple(dict.fromkeys(levels))
 
 
 def _candidates(policies: Sequence[PeerAuthentication], root_namespace: str) -> tuple[_Level, ...]:
-    """Return the policies that istiod chooses from: of each level, and of those that a translation is merged with."""
+    """Return the policies from which istiod chooses: those of each level, and those to merge with a translation."""
     unselective = [policy for policy in policies if not policy.has_selector]
     mesh, namespace, _ = _levels(unselective, root_namespace)
     return (*_levels(policies, root_namespace), namespace, mesh)
@@ -159,26 +159,26 @@ def _denials(
 
 
 def _refers_to_ports(workload: PeerAuthentication, *, inherits_strict: bool) -> bool:
-    """Return whether istiod has the workload obey the translation of its ports, instead of one mode for all."""
+    """Return whether istiod uses the translation of the workload's ports, instead of one mode for all."""
     modes = {each.mode for each in workload.ports}
     match workload.mode:
         case MtlsMode.STRICT:
             return bool(modes & _LAX)
         case MtlsMode.PERMISSIVE | MtlsMode.DISABLE:
             return MtlsMode.STRICT in modes
-        case MtlsMode.UNSET:  # DISABLE alone does not make an exception from STRICT
+        case MtlsMode.UNSET:  # DISABLE alone is not an exception from STRICT
             return (MtlsMode.PERMISSIVE if inherits_strict else MtlsMode.STRICT) in modes
 
 
 def _translated(
     workload: PeerAuthentication, namespace: PeerAuthentication | None, mesh: PeerAuthentication | None
 ) -> Iterator[ZtunnelDenial]:
-    """Yield the translation of a policy with modes of ports, as istiod's `convertPeerAuthentication` makes it."""
+    """Yield the translation of a policy with modes of ports, as istiod's `convertPeerAuthentication` generates it."""
     of_mesh = _mode(namespace) is MtlsMode.UNSET and _mode(mesh) is MtlsMode.STRICT
     of_namespace = _mode(namespace) is MtlsMode.STRICT
     skips_strict = (
         workload.mode is MtlsMode.STRICT or (workload.mode is MtlsMode.UNSET and of_namespace) or of_mesh
-    )  # also where the workload is PERMISSIVE, in a STRICT mesh
+    )  # also if the workload is PERMISSIVE in a STRICT mesh
     inherits_lax = _mode(mesh if namespace is None else namespace) is not MtlsMode.STRICT
     skips_lax = workload.mode in _LAX or (workload.mode is MtlsMode.UNSET and inherits_lax)
     exempt: list[int] = []
@@ -187,7 +187,7 @@ def _translated(
             yield ZtunnelDenial(workload, each.span, And((PLAINTEXT, Is(PORT, OneOf(frozenset({each.port}))))))
         elif each.mode in _LAX and not skips_lax:
             exempt.append(each.port)
-    if exempt:  # only where the mode of all others is STRICT
+    if exempt:  # only if the mode of all other ports is STRICT
         elsewhere = Not(Is(PORT, OneOf(frozenset(exempt))))
         yield ZtunnelDenial(workload, workload.mode_span, And((PLAINTEXT, elsewhere)))
 

@@ -1,7 +1,7 @@
-"""Which of Istio's proxies serves a workload: a sidecar, ztunnel, or none, as labels say or as it is set for all.
+"""The proxy of Istio that serves a workload: a sidecar, ztunnel, or none. Labels or a setting decide.
 
-Labels may be elsewhere. Then it is unknown whether a pod has a sidecar or no proxy. Both are tried, for all such pods
-together: they are in one mesh, or there is none.
+The labels may be in other manifests. Then it is unknown whether a pod has a sidecar or no proxy. Both cases are tried
+for all such pods together: either all of them are in the mesh, or none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from eastgate.dialects.istio.model import MtlsMode
 from eastgate.dialects.istio.settings import IstioDataPlane
 from eastgate.ir import Placement, PolicyRef, ProxyReading, ScopeKind, Site
 
-# The scopes and readings that depend on which of Istio's proxies enforce: as data, with words for people in `str`.
+# Scopes and readings that depend on the proxy that enforces, as data. `str` is for output.
 
 
 WITHOUT_PROXY = Placement(Site.WORKLOAD, "istio, without a proxy")
@@ -27,7 +27,7 @@ WITHOUT_PROXY = Placement(Site.WORKLOAD, "istio, without a proxy")
 
 @dataclass(frozen=True, slots=True)
 class PortScope:
-    """The ports with a mode of mTLS of their own, and what else a chain is for."""
+    """The ports with their own mode of mTLS, and the rest of the chain's scope."""
 
     ports: tuple[int, ...]
     mode: MtlsMode
@@ -58,7 +58,7 @@ class WaypointScope:
 
 
 @dataclass(frozen=True, slots=True)
-class Direct:
+class DirectScope:
     """The traffic that goes through no waypoint."""
 
     kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
@@ -73,7 +73,7 @@ class Direct:
 
 @dataclass(frozen=True, slots=True)
 class DroppedFields:
-    """The fields of a rule that ztunnel does not look at, and what becomes of the rule."""
+    """The fields of a rule that ztunnel does not read, and the effect on the rule."""
 
     policy: PolicyRef
     index: int
@@ -83,31 +83,31 @@ class DroppedFields:
 
     def __str__(self) -> str:
         fields = ", ".join(self.fields)
-        return f"ztunnel does not look at {fields} of {self.policy} rule {self.index}, so that the rule {self.effect}"
+        return f"ztunnel does not read {fields} of {self.policy} rule {self.index}, so that the rule {self.effect}"
 
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedAction:
-    """A policy that ztunnel does not enforce, since it does not have its action."""
+    """A policy with an action that ztunnel does not have, so that it does not enforce the policy."""
 
     policy: PolicyRef
     action: str
     setting: ClassVar[str] = "istioDataPlane"
 
     def __str__(self) -> str:
-        return f"ztunnel has no action {self.action}, so that {self.policy} does nothing"
+        return f"ztunnel has no action {self.action}, so that {self.policy} has no effect"
 
 
 @dataclass(frozen=True, slots=True)
-class Tied:
-    """PeerAuthentications of one level and one age: ztunnel may obey any of them, so that each was tried."""
+class TiedPolicies:
+    """PeerAuthentications of one level and one age. ztunnel may use any of them, so each was tried."""
 
     policies: tuple[PolicyRef, ...]
     setting: ClassVar[str] = "istioDataPlane"
 
     def __str__(self) -> str:
         *others, last = map(str, self.policies)
-        return f"ztunnel may obey any of {', '.join(others)} and {last}, which are of one age, so that each was tried"
+        return f"ztunnel may use any of {', '.join(others)} and {last}, which have one age, so each was tried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +139,9 @@ _SIDECAR_PROXY = "a sidecar of Istio"
 
 
 def without_proxy(policies: tuple[PolicyRef, ...], choice: IstioDataPlane, refusal: str | None) -> ProxyReading:
-    """Return the reading at a workload that has no proxy, so that its policies are not enforced.
+    """Return the reading at a workload without a proxy: its policies are not enforced.
 
-    `refusal` says what refuses a proxy, if labels do not merely give none.
+    `refusal` says what refuses a proxy; it is None if labels only give none.
     """
     is_set = choice is IstioDataPlane.NONE
     why = "no pod has a proxy of Istio" if is_set else refusal or "no label gives this workload a proxy"
@@ -149,13 +149,13 @@ def without_proxy(policies: tuple[PolicyRef, ...], choice: IstioDataPlane, refus
 
 
 def unknown_proxy(policies: tuple[PolicyRef, ...]) -> ProxyReading:
-    """Return the reading at a workload that has a sidecar or no proxy, so that both were tried."""
+    """Return the reading at a workload that has either a sidecar or no proxy: both were tried."""
     why = "no manifest says whether it has a proxy"
     return ProxyReading(policies, _SIDECAR_PROXY, why, _SETTING, IstioDataPlane.AUTO, certain=False, choices=_CHOICES)
 
 
 def unknown_caller() -> ProxyReading:
-    """Return the reading of a caller that has a sidecar or no proxy: without one it has no identity."""
+    """Return the reading of a caller that has either a sidecar or no proxy: without one, it has no identity."""
     return unknown_proxy(())
 
 
@@ -171,10 +171,10 @@ _NEVER_INJECTED: Final = frozenset({"kube-system", "kube-public", "kube-node-lea
 class ServingPlane(enum.StrEnum):
     """The proxy in front of a workload."""
 
-    SIDECAR = "sidecar"  # also the proxy that a gateway or a waypoint is
+    SIDECAR = "sidecar"  # also the proxy of a gateway or a waypoint
     ZTUNNEL = "ztunnel"
     NONE = "none"
-    UNKNOWN = "unknown"  # a sidecar or none: no manifest says how pods get their proxies
+    UNKNOWN = "unknown"  # a sidecar or none: no manifest gives pods their proxies
 
     @property
     def may_be_sidecar(self) -> bool:
@@ -200,7 +200,7 @@ def plane_of(workload: Workload, world: World, data_plane: IstioDataPlane) -> Se
 def is_gateway_pod(workload: Workload, world: World) -> bool:
     """Return whether a workload is the proxy of a Gateway, of either API, or of a waypoint.
 
-    Those that Istio's installers make are known by what they write, where the Gateways are in other manifests.
+    If the Gateways are in other manifests, gateway pods are recognized by the labels of Istio's installers.
     """
     if GATEWAY_NAME_LABEL in workload.labels or workload.is_installed_gateway:
         return True
@@ -209,10 +209,10 @@ def is_gateway_pod(workload: Workload, world: World) -> bool:
 
 
 def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: World) -> ServingPlane:
-    """Return the proxy that labels ask for. A pod with a sidecar is not captured by ztunnel.
+    """Return the proxy that labels ask for. ztunnel does not capture a pod with a sidecar.
 
-    It is unknown where nothing says how the pod gets a proxy: no manifest declares its namespace, or no namespace and
-    no pod of all the manifests asks for proxies. Manifests of an application often leave that to others.
+    It is unknown if nothing gives the pod a proxy: no manifest declares its namespace, or no namespace and no pod of
+    all manifests asks for proxies. Manifests of an application often leave that to other manifests.
     """
     if not workload.is_pod or workload.host_network or _is_ztunnel(workload):
         return ServingPlane.NONE
@@ -229,18 +229,18 @@ def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: Wor
 
 
 def _is_ztunnel(workload: Workload) -> bool:
-    """Return whether it is ztunnel itself, as its installers label it: its container has the name of a sidecar's."""
+    """Return whether it is ztunnel itself, by the labels of its installers: its container is named like a sidecar."""
     return workload.labels.get("app") == "ztunnel" and workload.labels.get(_MODE) == "none"
 
 
-LET_THEM_HAVE_ONE: Final = "let the pods have a proxy, or do not select them"
-"""The way out where something refuses a proxy."""
+ALLOW_PROXY_HELP: Final = "allow the pods a proxy, or do not select them"
+"""The help text if something refuses a proxy."""
 
 
 def refusal_of(workload: Workload, world: World, its: str = "its") -> str | None:
-    """Say what refuses a proxy to a workload that labels leave without one; None where they only give it none.
+    """Return what refuses a proxy to a workload whose labels leave it without one; None if nothing refuses it.
 
-    `its` is the pronoun for the pods that the text is about.
+    `its` is the pronoun for the pods in the text.
     """
     if workload.host_network:
         return "hostNetwork pods have no proxy"
@@ -258,13 +258,13 @@ def refusal_of(workload: Workload, world: World, its: str = "its") -> str | None
 
 
 def shows_proxies(world: World) -> bool:
-    """Return whether a label of any namespace or pod asks for proxies, so that labels say which pods get one."""
+    """Return whether a label of any namespace or pod asks for proxies, so that labels decide which pods get one."""
     pods = (world.workloads[key] for key in world.meshed)
     return bool(world.meshed_namespaces) or any(not is_gateway_pod(pod, world) for pod in pods)
 
 
 def injected_namespaces(world: World) -> list[str]:
-    """Return the namespaces whose pods get a sidecar, unless they say otherwise."""
+    """Return the namespaces whose pods get a sidecar by default."""
     return [
         name
         for name, namespace in sorted(world.namespaces.items())
@@ -273,7 +273,7 @@ def injected_namespaces(world: World) -> list[str]:
 
 
 def _is_injected(workload: Workload, namespace: Mapping[str, str]) -> bool:
-    """Return whether a webhook of the injector takes the pod, and the injector does not decline it."""
+    """Return whether a webhook of the injector selects the pod, and the injector does not decline it."""
     asked = workload.asks_for_sidecar
     if workload.namespace in _NEVER_INJECTED or asked is False:
         return False

@@ -1,4 +1,4 @@
-"""The placements of Istio's layers, their stages, scopes and readings: as data, with words for people in `str`."""
+"""The placements of Istio's layers, their stages, scopes and readings, as data. `str` is for output."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class StageName(enum.StrEnum):
 
 
 class Surface(enum.Enum):
-    """What a proxy sees of traffic, on which the meaning of rules depends."""
+    """A proxy's view of traffic. The meaning of rules depends on it."""
 
     HTTP = "HTTP"
     BYTES = "bytes"
-    ANY = "any"  # our proxies: what they cannot see is unknown
+    ANY = "any"  # Eastgate's proxies: attributes that they cannot see are unknown
 
 
 @dataclass(frozen=True, slots=True)
 class IstioScope:
-    """The traffic that a chain is for: Istio's proxies judge HTTP and bytes by different rules."""
+    """The traffic of a chain: Istio's proxies have different rules for HTTP and bytes."""
 
     surface: Surface
     kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
@@ -52,7 +52,7 @@ class IstioScope:
 
 @dataclass(frozen=True, slots=True)
 class IstioPlaneReading:
-    """The reading of the settings that choose how paths and hosts are compared."""
+    """The reading of the settings for the comparison of paths and hosts."""
 
     data_plane: DataPlane
     normalization: PathNormalization
@@ -67,16 +67,16 @@ class IstioPlaneReading:
 
 
 MTLS_DEMAND = ImpliedRule(RuleKind.SCHEME, "(mTLS is STRICT)")
-"""A rule by which plaintext is refused."""
+"""The rule that refuses plaintext."""
 TOKEN_DEMAND = ImpliedRule(RuleKind.SCHEME, "(tokens must be valid)")
-"""A rule by which tokens are refused that nobody accepts."""
+"""The rule that refuses tokens that no policy accepts."""
 PROXY_REFUSAL = ImpliedRule(RuleKind.DEFAULT, "the proxy's check for %00 in paths")
-"""The rule by which a proxy refuses paths that it cannot normalize."""
+"""The rule that refuses paths that a proxy cannot normalize."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadProvider:
-    """The origin of a rule of a CUSTOM policy whose provider cannot be asked: what it matches is denied."""
+    """The origin of a rule of a CUSTOM policy with an invalid provider: requests that match are denied."""
 
     why: str
     kind: ClassVar[RuleKind] = RuleKind.UNRESOLVED

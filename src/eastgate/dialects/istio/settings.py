@@ -1,4 +1,4 @@
-"""The settings of an installation of Istio. Where the manifests have its MeshConfig, that counts unless one is set."""
+"""The settings of an Istio installation. A MeshConfig in the manifests overrides settings at their defaults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["IstioDataPlane", "IstioSettings", "PathNormalization"]
 
 
 class IstioDataPlane(StrEnum):
-    """The proxies of pods: those that labels say, or the same for all pods. Gateways are proxies themselves."""
+    """The proxies of pods: by labels, or the same for all pods. Gateways are proxies themselves."""
 
     AUTO = "auto"
     SIDECAR = "sidecar"

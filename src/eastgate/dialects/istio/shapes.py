@@ -1,4 +1,4 @@
-"""AuthorizationPolicy, field by field; v1 and v1beta1 are the same. Istio's webhook says what is valid."""
+"""The fields of AuthorizationPolicy. v1 and v1beta1 are the same. Istio's webhook defines validity."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Choice, Field, ListOf, MapOf, Record, Text
 from eastgate.settings import Settings
 
-# Shapes that several of Istio's policies have: how they choose what they apply to, and the whole resource.
+# Common shapes of Istio's policies: the choice of workloads, and the whole resource
 
 
-_MOST_TARGETS = 16
+_MAX_TARGETS = 16
 
 _selector: Record[Settings] = Record(
     "a workload selector",
     {
         "matchLabels": Field(
             MapOf(Text("a label value"), "a mapping of labels", validation.labels_without_wildcards),
-            about="Labels that a workload must have, with these values. Left out or {}, it is every workload.",
+            about="Labels that a workload must have, with these values. If left out or {}, every workload.",
         )
     },
     misspelt={"labels": "matchLabels"},
@@ -33,7 +33,7 @@ _selector: Record[Settings] = Record(
 SELECTOR: Field[Settings] = Field(
     _selector,
     about="The labels of the workloads that the policy applies to, in its own namespace; in the root namespace, in all "
-    "namespaces. Left out it is all of them.",
+    "namespaces. If left out, all workloads.",
 )
 
 _target: Record[Settings] = Record(
@@ -49,12 +49,14 @@ _target: Record[Settings] = Record(
         "name": Field(
             Text("a name"), required=True, help="write name: <the name of the target>", about="The name of the target."
         ),
-        "namespace": Field(Text("a namespace"), about="It must be left out: a policy is beside its target."),
+        "namespace": Field(
+            Text("a namespace"), about="It must be left out: a policy is in the namespace of its target."
+        ),
     },
     rules=(validation.target_kind,),
 )
 _targets: ListOf[Settings] = ListOf(
-    _target, "a list of target references", validation.at_most(_MOST_TARGETS, "targets"), served=_MOST_TARGETS
+    _target, "a list of target references", validation.at_most(_MAX_TARGETS, "targets"), served=_MAX_TARGETS
 )
 TARGETS: dict[str, Field[Settings]] = {
     "targetRef": Field(_target, about="The old form of targetRefs, with one target."),
@@ -65,7 +67,7 @@ TARGETS: dict[str, Field[Settings]] = {
 
 
 def istio_resource(kind: str, spec: Record[Settings], about: str) -> Record[Settings]:
-    """Return the shape of a policy. One without `spec` is one with an empty spec."""
+    """Return the shape of a policy. A missing `spec` is an empty one."""
     shape = resource(kind, spec, about=about)
     return replace(shape, fields={**shape.fields, "spec": Field(spec)}, rules=(_annotations,))
 
@@ -77,8 +79,8 @@ def _annotations(root: Node, to: Checking) -> None:
         validation.no_dry_run(root, to)
 
 
-_MOST_RULES = 512
-_MOST_ACCOUNTS = 16
+_MAX_RULES = 512
+_MAX_ACCOUNTS = 16
 
 
 def _lists(
@@ -88,7 +90,7 @@ def _lists(
     field: str,
     whole: Callable[[Node, Checking], None] | None = None,
 ) -> dict[str, Field[Settings]]:
-    """Return a list of a rule, and the list of what must not match."""
+    """Return a list of a rule, and the list of values that must not match."""
     shape: ListOf[Settings] = ListOf(Text(what, rule), f"a list: {what} in each entry", whole)
     return {
         field: Field(shape, about=f"{about} Any of them must match."),
@@ -117,14 +119,14 @@ _source: Record[Settings] = Record(
             values.service_account,
             "Service accounts, <namespace>/<name> or <name>, without wildcards. They need mTLS.",
             "serviceAccounts",
-            validation.at_most(_MOST_ACCOUNTS, "service accounts"),
+            validation.at_most(_MAX_ACCOUNTS, "service accounts"),
         ),
         **_lists("a trust domain", values.trust_domain, "Trust domains of callers. They need mTLS.", "trustDomains"),
         **_lists("an address", values.address, "Addresses of the direct peer, or networks.", "ipBlocks"),
         **_lists(
             "an address",
             values.address,
-            "Addresses of the client, as X-Forwarded-For or the PROXY protocol say it, or networks.",
+            "Addresses or networks of the client, from X-Forwarded-For or the PROXY protocol.",
             "remoteIpBlocks",
         ),
     },
@@ -151,9 +153,7 @@ _operation: Record[Settings] = Record(
 _condition: Record[Settings] = Record(
     "a condition",
     {
-        "key": Field(
-            Text("a key"), required=True, help="write key: <an attribute>", about="The attribute that is compared."
-        ),
+        "key": Field(Text("a key"), required=True, help="write key: <an attribute>", about="The attribute to compare."),
         "values": Field(ListOf(Text("a value"), "a list of values"), about="Any of them must match."),
         "notValues": Field(ListOf(Text("a value"), "a list of values"), about="None of them may match."),
     },
@@ -168,7 +168,7 @@ _from: Record[Settings] = Record(
             required=True,
             missing=codes.EMPTY_SOURCE,
             help="write source: {..}, or leave `from` out for any source",
-            about="Who is asking: all lists that are written must match.",
+            about="The caller. All lists in it must match.",
         )
     },
     misspelt=dict.fromkeys(_source.fields, "source"),
@@ -183,7 +183,7 @@ _to: Record[Settings] = Record(
             required=True,
             missing=codes.EMPTY_OPERATION,
             help="write operation: {..}, or leave `to` out for any operation",
-            about="What is asked for: all lists that are written must match.",
+            about="The request. All lists in it must match.",
         )
     },
     misspelt=dict.fromkeys(_operation.fields, "operation"),
@@ -194,14 +194,14 @@ _rule: Record[Settings] = Record(
     "a rule",
     {
         "from": Field(
-            ListOf(_from, "a list of sources", validation.at_most(_MOST_RULES, "sources"), served=_MOST_RULES),
-            about="Sources, any of which must match. Left out it is any source.",
+            ListOf(_from, "a list of sources", validation.at_most(_MAX_RULES, "sources"), served=_MAX_RULES),
+            about="ANY of the sources must match. If left out, any source.",
         ),
         "to": Field(
             ListOf(_to, "a list of operations"),
-            about="Operations, any of which must match. Left out it is any operation.",
+            about="ANY of the operations must match. If left out, any operation.",
         ),
-        "when": Field(ListOf(_condition, "a list of conditions"), about="Conditions, all of which must hold."),
+        "when": Field(ListOf(_condition, "a list of conditions"), about="ALL of the conditions must hold."),
     },
 )
 _provider: Record[Settings] = Record(
@@ -217,15 +217,15 @@ AUTHORIZATION_POLICY: Record[Settings] = istio_resource(
             **TARGETS,
             "action": Field(
                 Choice(("ALLOW", "DENY", "AUDIT", "CUSTOM"), codes.ACTION),
-                about="What happens to a request that one of the rules matches. CUSTOM goes first, then DENY, then "
-                "ALLOW; as soon as an ALLOW policy applies to a workload, what none of them allows is denied.",
+                about="The effect on a request that one of the rules matches. The order is CUSTOM, DENY, "
+                "ALLOW. If an ALLOW policy applies to a workload, requests that no ALLOW policy allows are denied.",
             ),
             "rules": Field(
-                ListOf(_rule, "a list of rules", validation.at_most(_MOST_RULES, "rules"), served=_MOST_RULES),
-                about="The policy matches a request if any of its rules does. A rule with nothing in it matches "
+                ListOf(_rule, "a list of rules", validation.at_most(_MAX_RULES, "rules"), served=_MAX_RULES),
+                about="The policy matches a request if any of its rules does. An empty rule matches "
                 "everything; an ALLOW policy without rules allows nothing.",
             ),
-            "provider": Field(_provider, about="Who is asked by a CUSTOM policy."),
+            "provider": Field(_provider, about="The provider that decides for a CUSTOM policy."),
         },
         rules=(
             validation.one_way_to_choose,
@@ -235,5 +235,5 @@ AUTHORIZATION_POLICY: Record[Settings] = istio_resource(
         ),
         misspelt={"rule": "rules"},
     ),
-    about="Who may reach workloads of an Istio mesh.",
+    about="The callers and requests that may reach workloads of an Istio mesh.",
 )

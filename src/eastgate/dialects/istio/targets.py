@@ -20,11 +20,11 @@ from eastgate.dialects.istio.model import PolicyTarget
 from eastgate.reading.manifests.node import Node
 
 WAYPOINT_CLASS: Final = "istio-waypoint"
-_ANYWHERE: Final = PodsAcross(Selector.of(), Selector.of())
+_ALL_PODS: Final = PodsAcross(Selector.of(), Selector.of())
 
 
 def read_selector(spec: Node | None) -> Selector:
-    """Return the workload selector of a checked policy; without one, that which selects everything."""
+    """Return the workload selector of a checked policy; without one, a selector of everything."""
     selector = spec.get("selector") if spec is not None else None
     labels = selector.get("matchLabels") if selector is not None else None
     return Selector.of({key: value.text for key, value in labels.items()} if labels is not None else {})
@@ -47,7 +47,7 @@ def _ref(node: Node) -> PolicyTarget:
 def targets_of(
     namespace: str, selector: Selector, refs: Sequence[PolicyTarget] = (), *, in_root: bool, gateways: bool = True
 ) -> tuple[Target, ...]:
-    """Return the targets of a policy. With `gateways`, what selects workloads selects the pods of Gateways, too."""
+    """Return the targets of a policy. With `gateways`, a selector of workloads also selects the pods of Gateways."""
     if refs:
         return tuple(target for ref in refs for target in _named(ref, namespace, in_root=in_root))
     pods: Target = PodsAcross(Selector.of(), selector) if in_root else PodsMatching(namespace, selector)
@@ -55,16 +55,16 @@ def targets_of(
 
 
 def _named(ref: PolicyTarget, namespace: str, *, in_root: bool) -> Iterator[Target]:
-    """Yield the points that one target means. A waypoint guards the pods of its Services."""
+    """Yield the points of one target. A waypoint guards the pods of its Services."""
     target = target_of(ref, namespace)
     if target is not None:
         yield target
     if ref.group == GATEWAY_GROUP and (ref.kind == "Gateway" or (ref.kind == "GatewayClass" and in_root)):
-        yield _ANYWHERE  # where it is a waypoint, it guards all that use it
+        yield _ALL_PODS  # a waypoint guards all workloads that use it
 
 
 def target_of(ref: PolicyTarget, namespace: str) -> Target | None:
-    """Return the object that a target names; None for one that stands for several, or is not known."""
+    """Return the object that a target names, or None for a target of several objects or of an unknown kind."""
     match ref.group, ref.kind:
         case group, "Gateway" if group == GATEWAY_GROUP:
             return GatewayNamed(namespace, ref.name)
@@ -75,7 +75,7 @@ def target_of(ref: PolicyTarget, namespace: str) -> Target | None:
 
 
 def widened(target: Target, namespace: str, *, in_root: bool) -> Iterator[Target]:
-    """Yield what a target of a policy with errors may mean: in the root namespace the same in all namespaces."""
+    """Yield the possible targets of a policy with errors. In the root namespace, they are in all namespaces."""
     match target:
         case Everything(home) if in_root and home == namespace:
             yield Everything(None)
@@ -85,6 +85,6 @@ def widened(target: Target, namespace: str, *, in_root: bool) -> Iterator[Target
             yield GatewaysMatching(None, selector)
         case GatewayNamed():
             yield target
-            yield _ANYWHERE  # where it is a waypoint, it guards all that use it
+            yield _ALL_PODS  # a waypoint guards all workloads that use it
         case _:
             yield target

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def token_stages(policies: Sequence[RequestAuthentication]) -> tuple[Deny, ...]:
-    """Return the stages that refuse tokens; none where no policy has a rule."""
+    """Return the stages that refuse tokens; none if no policy has a rule."""
     if not any(policy.rules for policy in policies):
         return ()
     return (
@@ -59,7 +59,7 @@ def _rules(policies: Sequence[RequestAuthentication], problem: TokenProblem) -> 
 def token_derivations(
     policies: Sequence[RequestAuthentication], chains: Sequence[Chain], keys: KeySource | None
 ) -> tuple[Derivation, ...]:
-    """Return what derives `TOKEN` and the claims that chains look at."""
+    """Return the derivations of `TOKEN` and of the claims that chains read."""
     claims = frozenset(attribute for chain in chains for attribute in chain.looks_at if is_claim(attribute))
     accepting = tuple(policy for policy in policies if policy.rules)
     if accepting:
@@ -69,13 +69,13 @@ def token_derivations(
 
 @dataclass(frozen=True, slots=True)
 class ByService:
-    """Derives tokens as the policies of the Service do that a request is addressed to; None: the workload itself."""
+    """Derives tokens by the policies of the Service that the client addresses; None: the workload itself."""
 
     derivations: tuple[tuple[str | None, Derivation], ...]
 
     @property
     def depends_on(self) -> tuple[tuple[str | None, object], ...]:
-        """Return what those of the Services depend on."""
+        """Return the inputs of the derivations of the Services."""
         return tuple((service, derivation.depends_on) for service, derivation in self.derivations)
 
     @property
@@ -84,12 +84,12 @@ class ByService:
         return tuple(issuer for _, derivation in self.derivations for issuer in _issuers(derivation))
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
-        """Return what the derivation of the Service does; nothing where it is unknown."""
+        """Return the attributes that the derivation of the Service derives, or nothing if the Service is unknown."""
         chosen = self._chosen(values)
         return chosen.derive(values, raw) if chosen is not None else {}
 
     def take_off(self, values: Mapping[Attribute, Known], raw: RawRequest) -> TakenOff:
-        """Return the changes that remove the token which the policies of the Service accepted."""
+        """Return the changes that remove the token that the policies of the Service accepted."""
         return _take_off(self._chosen(values), values, raw)
 
     def _chosen(self, values: Mapping[Attribute, Known]) -> Derivation | None:
@@ -108,13 +108,13 @@ def _service(value: Known) -> str | None:
     return value if isinstance(value, str) else None
 
 
-# A request may pass a gateway and then a sidecar, which accept different tokens.
+# A request may pass a gateway and then a sidecar, which accept different tokens
 
 _GATEWAY: Final = "at the gateway"
 
 
-def _own(attribute: Attribute) -> Attribute:
-    """Return the attribute for what a gateway makes of the token."""
+def _gateway_attribute(attribute: Attribute) -> Attribute:
+    """Return the attribute for the gateway's result of the token's validation."""
     if attribute is TOKEN or is_claim(attribute):
         return Attribute(attribute.kind, f"{attribute.key} ({_GATEWAY})".strip())
     return attribute
@@ -125,15 +125,15 @@ def seen_at_gateway(predicate: Predicate) -> Predicate:
 
     def seen(atom: Is | Computed) -> Predicate:
         if isinstance(atom, Is):
-            return Is(_own(atom.attribute), atom.matcher, atom.joined)
-        if not any(_own(attribute) is not attribute for attribute in atom.attributes):
+            return Is(_gateway_attribute(atom.attribute), atom.matcher, atom.joined)
+        if not any(_gateway_attribute(attribute) is not attribute for attribute in atom.attributes):
             return atom
-        names = {_own(attribute): attribute for attribute in atom.attributes}
+        names = {_gateway_attribute(attribute): attribute for attribute in atom.attributes}
 
         def test(values: Mapping[Attribute, Value | None]) -> bool:
             return atom.test({names.get(attribute, attribute): value for attribute, value in values.items()})
 
-        pattern = None if atom.pattern is None else (_own(atom.pattern[0]), atom.pattern[1])
+        pattern = None if atom.pattern is None else (_gateway_attribute(atom.pattern[0]), atom.pattern[1])
         return Computed(f"{atom.text} {_GATEWAY}", frozenset(names), test, atom.on_error, pattern)
 
     return rewrite(predicate, seen)
@@ -141,24 +141,26 @@ def seen_at_gateway(predicate: Predicate) -> Predicate:
 
 @dataclass(frozen=True, slots=True)
 class AtGateway:
-    """Derives what a gateway makes of a token, beside what others make of it."""
+    """Derives a gateway's result of the token's validation, separate from those of other proxies."""
 
     derivation: Derivation = field()
 
     @property
     def depends_on(self) -> object:
-        """Return what the derivation depends on."""
+        """Return the inputs of the derivation."""
         return self.derivation.depends_on
 
     @property
     def issuers(self) -> tuple[str, ...]:
-        """Return the issuers whose tokens the gateway accepts."""
+        """Return the issuers of tokens that the gateway accepts."""
         return _issuers(self.derivation)
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
-        """Return the same as attributes of the gateway's own."""
-        return {_own(attribute): value for attribute, value in self.derivation.derive(values, raw).items()}
+        """Return the derived attributes under the names for the gateway."""
+        return {
+            _gateway_attribute(attribute): value for attribute, value in self.derivation.derive(values, raw).items()
+        }
 
     def take_off(self, values: Mapping[Attribute, Known], raw: RawRequest) -> TakenOff:
-        """Return the changes that remove the token which the gateway accepted."""
+        """Return the changes that remove the token that the gateway accepted."""
         return _take_off(self.derivation, values, raw)

@@ -1,9 +1,9 @@
-"""Tokens at a workload: which of them its RequestAuthentications accept, and the claims of the accepted one.
+"""Validation of tokens at a workload: the tokens that its RequestAuthentications accept, and the claims of these.
 
 The rules of all policies count together, sorted by issuer. A request without a token passes, without claims. Otherwise
-some rule must accept all tokens that it finds: a token of another issuer, one that cannot be verified, and one that has
-expired more than a minute ago are unauthenticated (401), and one for another audience is forbidden (403). Claims that a
-question gives stand for the payload of a token that was verified, and that every rule finds.
+one rule must accept all tokens that it finds. A token with another issuer, without a valid signature, or expired for
+more than a minute is unauthenticated (401). A token for another audience is forbidden (403). Claims in a question
+represent the payload of a verified token that every rule finds.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from eastgate.reading.jwt import Keys, KeySource
 
 
-# Finds the tokens of a request where a rule looks for them, as Envoy's jwt_authn does.
+# Search for the tokens of a request in the locations of a rule, as Envoy's jwt_authn does.
 #
-# Every value of a header is a token, behind the first occurrence of its prefix; of a parameter and of a cookie the
-# first value is. A rule that names no location looks in the Authorization header and in the parameter `access_token`.
+# Every value of a header is a token, after the first occurrence of its prefix. Of a parameter and of a cookie, only the
+# first value is. Without locations, a rule reads the Authorization header and the parameter `access_token`.
 
 
 _BEARER: Final = HeaderLocation("authorization", "Bearer ")
@@ -65,9 +65,9 @@ def _has_locations(rule: JwtRule) -> bool:
 def locations_are_known(
     rule: JwtRule, values: Mapping[Attribute, Known], headers: HeaderValues | None, *, is_all: bool
 ) -> bool:
-    """Return whether enough of a request is known to say which tokens it has for a rule.
+    """Return whether enough of a request is known to find its tokens for a rule.
 
-    `is_all`: it has no headers but these.
+    `is_all`: the request has no other headers.
     """
     names = {*(location.name for location in _headers(rule)), *(["cookie"] if rule.cookies else [])}
     if not is_all and not names <= (headers or HeaderValues()).keys():
@@ -76,7 +76,7 @@ def locations_are_known(
 
 
 def tokens_in(rule: JwtRule, values: Mapping[Attribute, Known], headers: HeaderValues) -> list[str]:
-    """Return the tokens that a rule finds, in the order in which Envoy lists them."""
+    """Return the tokens in the locations of a rule, in Envoy's order."""
     return [
         *_in_headers(sorted(_headers(rule), key=lambda each: each.name + each.prefix), headers),
         *_in_query(sorted(_params(rule)), values),
@@ -85,7 +85,7 @@ def tokens_in(rule: JwtRule, values: Mapping[Attribute, Known], headers: HeaderV
 
 
 def take_off(rule: JwtRule, values: Mapping[Attribute, Known], headers: HeaderValues) -> TakenOff:
-    """Return the changes that remove all tokens which a rule finds. If it forwards them, those in headers stay."""
+    """Return the changes that remove all tokens that a rule finds. If the rule forwards them, those in headers stay."""
     found = {each.name for each in _headers(rule) if any(True for _ in _in_headers([each], headers))}
     if rule.forwards:
         return TakenOff(headers=tuple((name, headers[name][0]) for name in sorted(found) if len(headers[name]) == 1))
@@ -122,25 +122,25 @@ def _in_cookies(names: list[str], headers: HeaderValues) -> Iterator[str]:
 
 
 ACCEPTED: Final = "accepted"
-_LEEWAY: Final = 60  # seconds, Envoy's default
+_LEEWAY_SECONDS: Final = 60  # Envoy's default
 _ALWAYS_SPLIT: Final = frozenset({"permission", "scope"})
 _AT_ANY_TIME: Final = 0.0
 
 
 class TokenProblem(enum.StrEnum):
-    """Why a token is refused."""
+    """The reason why a token is refused."""
 
     UNAUTHENTICATED = "refused by"
     FORBIDDEN = "for another audience than that of"
 
 
 def refusal_value(problem: TokenProblem, policy: PolicyRef) -> str:
-    """Return the value of `TOKEN` where a policy refuses the token."""
+    """Return the value of `TOKEN` if a policy refuses the token."""
     return f"{problem} {policy.namespace}/{policy.name}"
 
 
 class _Status(enum.Enum):
-    """The outcome of one rule, as Envoy tells them apart."""
+    """The result of one rule, as Envoy distinguishes them."""
 
     ACCEPTED = enum.auto()
     MISSING = enum.auto()
@@ -157,9 +157,9 @@ class _Judged:
 
 @dataclass(frozen=True, slots=True)
 class TokenDerivation:
-    """Derives `TOKEN` and claims: what becomes of the token of a request at these policies.
+    """Derives `TOKEN` and claims: the result of the token's validation by these policies.
 
-    `claims` are the attributes to derive. `keys` are those of issuers whose keys no policy has.
+    `claims` are the attributes to derive. `keys` has the keys of issuers whose keys are in no policy.
     """
 
     policies: tuple[RequestAuthentication, ...]
@@ -168,7 +168,7 @@ class TokenDerivation:
 
     @property
     def depends_on(self) -> tuple[tuple[JwtRule, ...], ...]:
-        """Return the rules by which tokens are accepted."""
+        """Return the rules that accept tokens."""
         return tuple(policy.rules for policy in self.policies)
 
     @property
@@ -177,7 +177,7 @@ class TokenDerivation:
         return tuple(rule.issuer for _, rule in self._rules() if rule.issuer is not None)
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
-        """Return `TOKEN` and the claims; neither where it depends on headers or a query that are unknown."""
+        """Return `TOKEN` and the claims, or nothing if they depend on unknown headers or an unknown query."""
         rules = sorted(self._rules(), key=lambda each: each[1].issuer or "")
         headers = _headers_of(raw)
         if not rules or _is_preflight(values, headers):
@@ -216,7 +216,7 @@ class TokenDerivation:
         return {TOKEN: token, **{attribute: _claim(claims, claim_path(attribute)) for attribute in self.claims}}
 
     def _judge(self, rule: JwtRule, tokens: Sequence[str], at: float) -> _Judged:
-        """Judge the tokens that a rule finds: ALL must be good, and the first has the claims."""
+        """Return the result for the tokens that a rule finds. ALL must be valid; the claims are those of the first."""
         judged = _Judged(_Status.MISSING)
         for token in reversed(tokens):
             judged = self._judge_token(rule, token, at)
@@ -225,14 +225,14 @@ class TokenDerivation:
         return judged
 
     def _judge_token(self, rule: JwtRule, token: str, at: float) -> _Judged:
-        """Judge a token in Envoy's order: its signature comes last, and nothing is accepted without it."""
+        """Return the result for a token in Envoy's order: the signature is the last check, and always required."""
         from eastgate.reading.jwt import Expectations, VerifiedToken, verify, verify_from
 
         claimed = _payload(token)
         judged = _Judged(_Status.INVALID) if claimed is None else _judge_claims(rule, claimed, at)
         if judged.status is not _Status.ACCEPTED:
             return judged
-        signed = Expectations(None, leeway=_FOR_EVER, require_expiry=False)
+        signed = Expectations(None, leeway=_NO_EXPIRY_SECONDS, require_expiry=False)
         keys = _inline_keys(rule.jwks) if rule.jwks else None
         if keys is not None:
             outcome = verify(token, keys, signed, _AT_ANY_TIME)
@@ -245,15 +245,15 @@ class TokenDerivation:
         return _Judged(_Status.ACCEPTED, outcome.claims)
 
 
-_FOR_EVER: Final = 1e15  # seconds: times are judged apart
+_NO_EXPIRY_SECONDS: Final = 1e15  # times are checked separately
 
 
 def _final(statuses: Sequence[_Status]) -> _Status:
-    """Return the status of all rules together: the last that is neither missing nor of another issuer counts most."""
+    """Return the result of all rules: the last one counts that is neither missing nor of an unknown issuer."""
     final = _Status.MISSING
     ignored = (_Status.MISSING, _Status.UNKNOWN_ISSUER)
     first_failure = next((status for status in statuses if status is not _Status.MISSING), _Status.MISSING)
-    ending = (first_failure,) if len(statuses) > 1 else ()  # the rules once more: each accepts, or finds nothing
+    ending = (first_failure,) if len(statuses) > 1 else ()  # evaluates the rules again: each accepts, or finds nothing
     for status in (*statuses, *ending):
         if status not in ignored or final is _Status.MISSING:
             final = status
@@ -261,7 +261,7 @@ def _final(statuses: Sequence[_Status]) -> _Status:
 
 
 def _headers_of(raw: RawRequest) -> HeaderValues | None:
-    """Return the headers that are known, with the bearer token that is given apart; None where none is."""
+    """Return the known headers, with the bearer token if it is given separately; None if no headers are known."""
     if raw.token is None:
         return None if raw.headers is None else header_values(raw.headers)
     headers = {} if raw.headers is None else dict(header_values(raw.headers))
@@ -269,7 +269,7 @@ def _headers_of(raw: RawRequest) -> HeaderValues | None:
 
 
 def _is_preflight(values: Mapping[Attribute, Known], headers: HeaderValues | None) -> bool:
-    """Return whether a browser asks what it may send, which needs no token."""
+    """Return whether the request is a CORS preflight, which needs no token."""
     asked = ("origin", "access-control-request-method")
     return values.get(METHOD) == "OPTIONS" and headers is not None and all(any(headers.get(name, ())) for name in asked)
 
@@ -288,7 +288,7 @@ def _now(values: Mapping[Attribute, Known]) -> float:
 
 
 def _judge_claims(rule: JwtRule, claims: Mapping[str, object], at: float) -> _Judged:
-    """Judge the payload of a token: its types, its issuer, then its times, then its audience."""
+    """Return the result for a token's payload: types, issuer, times, and then audience."""
     if not _has_proper_types(claims):
         return _Judged(_Status.INVALID)
     if rule.issuer is not None and claims.get("iss") != rule.issuer:
@@ -302,7 +302,7 @@ def _judge_claims(rule: JwtRule, claims: Mapping[str, object], at: float) -> _Ju
 
 
 def _has_proper_types(claims: Mapping[str, object]) -> bool:
-    """Return whether the claims that Envoy reads of every token are of its types: null is none of them."""
+    """Return whether the claims that Envoy reads from every token have their types. Null is of no type."""
     return all(is_proper(claims[name]) for name, is_proper in _TYPES.items() if name in claims)
 
 
@@ -311,14 +311,14 @@ def _is_text(claim: object) -> bool:
 
 
 def _is_moment(claim: object) -> bool:
-    return isinstance(claim, int | float) and not isinstance(claim, bool) and 0 <= claim < _LAST_MOMENT
+    return isinstance(claim, int | float) and not isinstance(claim, bool) and 0 <= claim < _MAX_TIME_SECONDS
 
 
 def _is_audience(claim: object) -> bool:
     return isinstance(claim, str) or (isinstance(claim, list | tuple) and all(map(_is_text, claim)))
 
 
-_LAST_MOMENT: Final = 2.0**64
+_MAX_TIME_SECONDS: Final = 2.0**64
 _TYPES: Final[Mapping[str, Callable[[object], bool]]] = {
     **dict.fromkeys(("iss", "sub", "jti"), _is_text),
     **dict.fromkeys(("iat", "nbf", "exp"), _is_moment),
@@ -328,8 +328,8 @@ _TYPES: Final[Mapping[str, Callable[[object], bool]]] = {
 
 def _is_in_time(claims: Mapping[str, object], at: float) -> bool:
     expires, begins = claims.get("exp"), claims.get("nbf")
-    ended = isinstance(expires, int | float) and bool(int(expires)) and at > int(expires) + _LEEWAY
-    return not ended and not (isinstance(begins, int | float) and at + _LEEWAY < int(begins))
+    ended = isinstance(expires, int | float) and bool(int(expires)) and at > int(expires) + _LEEWAY_SECONDS
+    return not ended and not (isinstance(begins, int | float) and at + _LEEWAY_SECONDS < int(begins))
 
 
 def _listed(claim: object) -> Iterable[object]:
@@ -337,7 +337,7 @@ def _listed(claim: object) -> Iterable[object]:
 
 
 def _audience(audience: object) -> str | None:
-    """Return an audience as Envoy compares it: without the scheme of a URL, and without a slash at its end."""
+    """Return an audience as Envoy compares it: without the scheme of a URL, and without a trailing slash."""
     if not isinstance(audience, str):
         return None
     secure = audience.removeprefix("https://")
@@ -345,7 +345,7 @@ def _audience(audience: object) -> str | None:
 
 
 def _split(claims: Mapping[str, object], rule: JwtRule) -> Mapping[str, object]:
-    """Return the claims with those split at spaces that are lists of words."""
+    """Return the claims. Space-delimited ones are split to lists of words."""
     split = {
         name: words
         for name in _ALWAYS_SPLIT | rule.space_delimited
@@ -355,7 +355,7 @@ def _split(claims: Mapping[str, object], rule: JwtRule) -> Mapping[str, object]:
 
 
 def _claim(claims: Mapping[str, object], path: Sequence[str]) -> Known:
-    """Return a claim: a text, or the texts of a list. Nothing else ever matches."""
+    """Return a claim: a text, or the texts of a list. Other values never match."""
     value: object = claims
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -365,18 +365,18 @@ def _claim(claims: Mapping[str, object], path: Sequence[str]) -> Known:
 
 
 def _payload(token: str) -> Mapping[str, object] | None:
-    """Return the claims of a token that nobody has verified; None where it is none."""
+    """Return the claims of a token without verification, or None if it is not a token."""
     from eastgate.reading.jwt.envelope import open_token
     from eastgate.reading.jwt.outcome import TokenRefused
     from eastgate.reading.strict_json import JsonProblem, read_object
 
     try:
-        return read_object(open_token(token, _LONGEST).payload)
+        return read_object(open_token(token, _MAX_TOKEN_CHARACTERS).payload)
     except (TokenRefused, JsonProblem):
         return None
 
 
-_LONGEST: Final = 16 * 1024
+_MAX_TOKEN_CHARACTERS: Final = 16 * 1024
 
 
 _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth"})
@@ -384,7 +384,7 @@ _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth"})
 
 @lru_cache(maxsize=256)
 def _inline_keys(jwks: str) -> Keys | None:
-    """Return the public keys in the text of a key set, or of a single key; None where there is none to use."""
+    """Return the public keys in the text of a key set, or of a single key, or None if it has no usable key."""
     from eastgate.reading.jwt import Keys
 
     keys = keys_in(jwks)

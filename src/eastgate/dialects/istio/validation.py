@@ -1,6 +1,6 @@
-"""Demands of Istio's webhook on a policy beyond the types of its fields. Each function checks one demand.
+"""Checks of Istio's webhook beyond the types of fields. Each function is one check.
 
-They are hung on the shapes in `shapes.py`, and are called only where the fields that they read have the right type.
+The shapes in `shapes.py` call a check only if the fields that it reads have the right type.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_true(text: str) -> bool:
 
 
 def action_of(spec: Node) -> str:
-    """Return the action; ALLOW where none is written."""
+    """Return the action of a policy; the default is ALLOW."""
     action = spec.get("action")
     return action.value if action is not None and isinstance(action.value, str) else "ALLOW"
 
@@ -53,14 +53,14 @@ def one_way_to_choose(spec: Node, to: Checking) -> None:
     if len(chosen) > 1:
         to.report(
             codes.SELECTOR_AND_TARGETS,
-            f"`{chosen[0]}` and `{chosen[1]}` cannot stand together",
+            f"`{chosen[0]}` and `{chosen[1]}` cannot be used together",
             spec.key_span(chosen[1]),
             help=f"keep one of them: `{chosen[0]}`, or `{chosen[1]}`",
         )
 
 
 def target_kind(ref: Node, to: Checking) -> None:
-    """Check that a target is of a kind that Istio attaches policies to, of the policy's own namespace."""
+    """Require a kind of target that Istio supports, in the policy's own namespace."""
     kind, group = ref["kind"], ref.get("group")
     if kind.text not in _TARGETS:
         near = did_you_mean(kind.text, _TARGETS)
@@ -95,7 +95,7 @@ def labels_without_wildcards(labels: Node, to: Checking) -> None:
             text = key if "*" in key else value.text
             to.report(
                 codes.SELECTOR_LABEL,
-                f"{quoted(text)} is compared as it is: a selector has no wildcards",
+                f"{quoted(text)} is compared literally: a selector has no wildcards",
                 labels.key_span(key) if "*" in key else value,
                 help="write the label as the workloads have it, or one policy for each value",
             )
@@ -142,17 +142,17 @@ def rules_where_needed(spec: Node, to: Checking) -> None:
 
 
 def provider_with_custom(spec: Node, to: Checking) -> None:
-    """Require a provider for CUSTOM, and for nothing else."""
+    """Require a provider for CUSTOM, and reject it for other actions."""
     custom, provider = action_of(spec) == "CUSTOM", spec.get("provider")
     name = provider.get("name") if provider is not None else None
     if provider is not None and not custom:
         to.report(
             codes.PROVIDER_FOREIGN,
-            f"a policy with the action {action_of(spec)} asks no provider",
+            f"a policy with the action {action_of(spec)} has no provider",
             spec.key_span("provider"),
             help="write action: CUSTOM, or remove `provider`",
         )
-    elif custom and (name is None or name.value == ""):  # of another type it has been reported
+    elif custom and (name is None or name.value == ""):  # a name of another type is already reported
         at: Node | Span = name or (spec["action"] if provider is None else spec.key_span("provider"))
         to.report(
             codes.PROVIDER,
@@ -191,7 +191,7 @@ def _not_with_custom(name: str, at: Span, to: Checking) -> None:
         codes.NOT_WITH_CUSTOM,
         f"`{name}` is not supported in a CUSTOM policy",
         at,
-        help="remove it, or write an ALLOW or DENY policy for it beside this one",
+        help="remove it, or write a separate ALLOW or DENY policy for it",
     )
 
 
@@ -204,44 +204,44 @@ def _has_any(record: Node, fields: Iterable[str]) -> bool:
 
 
 def source_has_fields(source: Node, to: Checking) -> None:
-    """Reject a source with nothing in it, and service accounts beside what they imply."""
+    """Reject a source without values, and service accounts beside principals or namespaces."""
     if not _has_any(source, SOURCE_FIELDS):
         to.report(
             codes.EMPTY_SOURCE,
             "a source needs at least one value",
             source,
-            help="write who is meant, or leave `from` out for any source",
+            help="write sources, or leave `from` out for any source",
         )
     elif _has_any(source, ("serviceAccounts",)) and _has_any(source, ("principals", "namespaces")):
         name = next(name for name in ("serviceAccounts", "notServiceAccounts") if name in source)
         to.report(
             codes.ACCOUNTS_WITH_OTHERS,
-            f"`{name}` cannot stand beside principals or namespaces",
+            f"`{name}` cannot be used beside principals or namespaces",
             source.key_span(name),
             help="write one source for each, or only serviceAccounts",
         )
 
 
 def operation_has_fields(operation: Node, to: Checking) -> None:
-    """Reject an operation with nothing in it."""
+    """Reject an operation without values."""
     if not _has_any(operation, OPERATION_FIELDS):
         to.report(
             codes.EMPTY_OPERATION,
             "an operation needs at least one value",
             operation,
-            help="write what is meant, or leave `to` out for any operation",
+            help="write operations, or leave `to` out for any operation",
         )
 
 
 def at_most(most: int, what: str) -> Callable[[Node, Checking], None]:
-    """Reject a list that is longer than an API server takes."""
+    """Return a check that rejects a list with more entries than an API server accepts."""
 
     def check(entries: Node, to: Checking) -> None:
         listed = list(entries)
         if len(listed) > most:
             to.report(
                 codes.TOO_MANY,
-                f"there are {len(listed)} {what}, and an API server takes {most}",
+                f"there are {len(listed)} {what}, but an API server accepts only {most}",
                 listed[most],
                 help="write several policies",
             )

@@ -1,4 +1,4 @@
-"""Checks of single values of a rule, as Istio's webhook makes them: addresses, ports, accounts, paths, conditions."""
+"""Checks of single values of a rule, as in Istio's webhook: addresses, ports, accounts, paths, conditions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MATCH_ONE: Final = "{*}"
 MATCH_ANY: Final = "{**}"
 _LITERAL = regex(r"[a-zA-Z0-9._~%!$&'()+,;:@=-]+")
 _BITS = regex(r"0|[1-9][0-9]{0,2}")
-_LONGEST_ACCOUNT: Final = 320
-_MOST_ACCOUNTS: Final = 16
+_MAX_ACCOUNT_CHARACTERS: Final = 320
+_MAX_ACCOUNTS: Final = 16
 
 Rule = Callable[[Node, Checking], None]
 
@@ -33,7 +33,7 @@ def some_text(node: Node, to: Checking) -> None:
 
 
 def network_of(text: str) -> Network:
-    """Return the network of a CIDR, whose host bits do not matter, or of one address. Raises ValueError."""
+    """Return the network of a CIDR or of one address. Host bits are ignored. Raises ValueError."""
     _, slash, bits = text.partition("/")
     if "%" in text or (slash and not _BITS.fullmatch(bits)):
         raise ValueError(text)
@@ -88,15 +88,15 @@ def _account_problem(text: str) -> str | None:
         return "it has a wildcard"
     if "/" in name:
         return "it has more than one '/'"
-    if len(text) > _LONGEST_ACCOUNT:
-        return f"it is longer than {_LONGEST_ACCOUNT} characters"
+    if len(text) > _MAX_ACCOUNT_CHARACTERS:
+        return f"it is longer than {_MAX_ACCOUNT_CHARACTERS} characters"
     if slash and not (namespace and name):
         return "the namespace is empty" if not namespace else "the name is empty"
     return None
 
 
 def trust_domain(node: Node, to: Checking) -> None:
-    """Require a trust domain, which may have one wildcard at one of its ends."""
+    """Require a trust domain, with at most one wildcard, at one of its ends."""
     problem = _wildcard_problem(node.text) or ("it has a '/'" if "/" in node.text else None)
     if problem is not None:
         _report_trust_domain(node, problem, to)
@@ -121,12 +121,12 @@ def _report_trust_domain(node: Node, problem: str, to: Checking) -> None:
 
 
 def is_template(path: str) -> bool:
-    """Return whether a path has operators of templates."""
+    """Return whether a path contains operators of templates."""
     return MATCH_ONE in path or MATCH_ANY in path
 
 
 def path(node: Node, to: Checking) -> None:
-    """Require a path; one with operators of templates must be a template that Envoy takes."""
+    """Require a path. If it contains operators of templates, it must be a template that Envoy accepts."""
     some_text(node, to)
     problem = _template_problem(node.text)
     if problem is not None:
@@ -154,7 +154,7 @@ def _template_problem(text: str) -> str | None:
 
 
 def name_in_brackets(key: str, attribute: str) -> str | None:
-    """Return what stands in brackets behind an attribute: `a` in `request.headers[a]`; None where nothing does."""
+    """Return the text in brackets after an attribute: `a` in `request.headers[a]`. None if there are no brackets."""
     rest = key.removeprefix(attribute)
     return rest[1:-1] if key.startswith(attribute) and len(rest) > 2 and rest[0] == "[" and rest[-1] == "]" else None
 
@@ -194,12 +194,12 @@ _REPLACED: Final = {
 
 
 def condition(node: Node, to: Checking) -> None:
-    """Check the key of a condition, and its values as the key demands it."""
+    """Check the key of a condition, and its values by the rules of the key."""
     key = node["key"]
     rule = _rule_of(key.text)
     lists = [node[name] for name in ("values", "notValues") if name in node]
     if rule is None:
-        to.report(codes.CONDITION_KEY, f"{quoted(key.text)} is no attribute", key, help=_key_help(key.text))
+        to.report(codes.CONDITION_KEY, f"{quoted(key.text)} is not an attribute", key, help=_key_help(key.text))
     elif not any(list(values) for values in lists):
         to.report(
             codes.CONDITION_VALUES,
@@ -209,18 +209,18 @@ def condition(node: Node, to: Checking) -> None:
         )
     else:
         for value in (value for values in lists for value in values):
-            if isinstance(value.value, str):  # else it has been reported
+            if isinstance(value.value, str):  # other types are already reported
                 rule(value, to)
         for values in lists if rule is service_account else ():
             too_many_accounts(values, to)
 
 
 def too_many_accounts(values: Node, to: Checking) -> None:
-    """Reject more service accounts than an API server takes."""
+    """Reject more service accounts than an API server accepts."""
     listed = list(values)
-    if len(listed) > _MOST_ACCOUNTS:
-        message = f"there are {len(listed)} service accounts, and an API server takes {_MOST_ACCOUNTS}"
-        to.report(codes.TOO_MANY, message, listed[_MOST_ACCOUNTS], help="write several rules")
+    if len(listed) > _MAX_ACCOUNTS:
+        message = f"there are {len(listed)} service accounts, but an API server accepts only {_MAX_ACCOUNTS}"
+        to.report(codes.TOO_MANY, message, listed[_MAX_ACCOUNTS], help="write several rules")
 
 
 def _rule_of(key: str) -> Rule | None:

@@ -1,7 +1,7 @@
-"""Which waypoint traffic to a workload goes through: by the labels of Services, pods and namespaces.
+"""The waypoint of traffic to a workload, by the labels of Services, pods and namespaces.
 
 A waypoint sees the caller and the request, and decides by the policies that target it, its class or the Service. It
-then calls the workload itself, whose ztunnel sees the waypoint's identity and address instead of the caller's.
+then calls the workload itself. The workload's ztunnel sees the waypoint's identity and address instead of the caller's.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, IDENTITY, PORT,
 from eastgate.ir.matchers import Known, Matcher
 from eastgate.ir.predicates import ALWAYS, NEVER, Computed
 
-# Gateways as callers: Istio's own go past waypoints, unless a Service asks for them to be used.
+# Gateways as callers: Istio's own bypass waypoints, unless a label of a Service turns that off.
 
 
 _INGRESS: Final = "istio.io/ingress-use-waypoint"
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-_CLASSES: Final = "istio"  # the classes of Istio's gateways begin so
+_CLASSES: Final = "istio"  # the prefix of the classes of Istio's gateways
 
 
-def is_led_through_waypoint(service: Mapping[str, str], namespace: Mapping[str, str]) -> bool:
-    """Return whether the labels of a Service, or else those of its namespace, lead gateways to its waypoint."""
+def do_gateways_use_waypoint(service: Mapping[str, str], namespace: Mapping[str, str]) -> bool:
+    """Return whether the labels of a Service, or else of its namespace, make gateways use its waypoint."""
     return (service if _INGRESS in service else namespace).get(_INGRESS) in _TRUE
 
 
 def gateway_identities(world: World, trust_domain: str) -> frozenset[str]:
-    """Return the identities of Istio's gateways. Where no manifest has its pods, istiod names their account."""
+    """Return the identities of Istio's gateways. If no manifest has a gateway's pods, istiod names their account."""
     accounts = frozenset(_accounts(world))
     return frozenset(service_account_id(trust_domain, namespace, name) for namespace, name in accounts)
 
@@ -68,8 +68,8 @@ def _pods(world: World, target: Target) -> Iterator[tuple[str, str]]:
     yield from ((pod.namespace, pod.service_account) for pod in pods)
 
 
-_USE: Final = "istio.io/use-waypoint"
-_USE_NAMESPACE: Final = "istio.io/use-waypoint-namespace"
+_USE_WAYPOINT_LABEL: Final = "istio.io/use-waypoint"
+_USE_WAYPOINT_NAMESPACE_LABEL: Final = "istio.io/use-waypoint-namespace"
 _FOR: Final = "istio.io/waypoint-for"
 _MANAGED: Final = "gateway.istio.io/managed"
 _MESH_CONTROLLERS: Final = frozenset({"istio.io-mesh-controller", "istio.io-eastwest-controller"})
@@ -80,7 +80,7 @@ _HBONE, _HBONE_PORT = "HBONE", 15008
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
-    """A waypoint, with what workloads see of its pods. `address` is None where it is not known, or not one."""
+    """A waypoint, with the identity and address of its pods. `address` is None if it is unknown, or not unique."""
 
     namespace: str
     name: str
@@ -93,12 +93,12 @@ class Waypoint:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The waypoint of traffic that is addressed to a Service, or where `service` is None, to the workload itself.
+    """The waypoint of traffic that is addressed to a Service or, if `service` is None, to the workload itself.
 
     `ports` are those of the Service, each with the ports of the workload that it leads to. `passing` are the identities
-    of gateways that go past the waypoint, and so do `sidecars`: all accounts of namespaces whose pods have them.
-    Where `only` is not empty, those identities alone are led there. `headless` are Services by which the workload is
-    called itself. `address` is that of the Service, if it is known.
+    of gateways that bypass the waypoint. `sidecars` bypass it, too: all accounts of namespaces whose pods have
+    sidecars. If `only` is not empty, only these identities use the waypoint. `headless` are headless Services: a call
+    to one addresses the workload itself. `address` is that of the Service, if it is known.
     """
 
     service: str | None
@@ -114,10 +114,11 @@ class Binding:
 def bindings_of(
     workload: Workload, world: World, trust_domain: str, *, by_labels: bool = False, native: bool = True
 ) -> tuple[Binding, ...]:
-    """Return the waypoints of traffic to a workload. What has none goes to the workload directly.
+    """Return the waypoints of traffic to a workload. Traffic without a waypoint goes to the workload directly.
 
-    `by_labels`: labels say which callers have sidecars; else none of them has one. `native`: a ztunnel sees which
-    Service is called by its address, so that a headless one has a waypoint for gateways alone. Ours are told.
+    `by_labels`: labels decide which callers have sidecars; without it none has one. `native`: the proxy is ztunnel,
+    which recognizes a Service by its address, so that only gateways use the waypoint of a headless Service. Eastgate's
+    proxies know the Service.
     """
     bindings = tuple(_bindings(workload, world, trust_domain, native=native))
     if not bindings or not by_labels:
@@ -128,14 +129,14 @@ def bindings_of(
 
 def _bindings(workload: Workload, world: World, trust_domain: str, *, native: bool) -> Iterator[Binding]:
     if workload.labels.get(_MANAGED) in _MESH_CONTROLLERS or GATEWAY_NAME_LABEL in workload.labels:
-        return  # it is a waypoint, or a gateway, itself
+        return  # the workload is a waypoint or a gateway itself
     keys = world.services_of(workload.key)
     headless = frozenset(key for key in keys if native and world.services[key].is_headless)
     nobody = frozenset[str]()
     for key in keys:
         service = world.services[key]
-        gateway = _of_service(service, world)
-        is_led = is_led_through_waypoint(service.labels, world.namespace(service.namespace).labels)
+        gateway = _waypoint_of_service(service, world)
+        is_led = do_gateways_use_waypoint(service.labels, world.namespace(service.namespace).labels)
         gateways = gateway_identities(world, trust_domain) if gateway is not None else nobody
         if gateway is None or (key in headless and not (is_led and gateways)):
             continue
@@ -145,7 +146,7 @@ def _bindings(workload: Workload, world: World, trust_domain: str, *, native: bo
         yield Binding(
             key, _waypoint(gateway, world, trust_domain), targets, passing, only=only, address=service.address
         )
-    gateway = _used_by(workload.labels, workload.namespace, world)
+    gateway = _waypoint_by_labels(workload.labels, workload.namespace, world)
     if gateway is not None and _traffic(gateway) in _WORKLOADS:
         passing = gateway_identities(world, trust_domain)
         yield Binding(None, _waypoint(gateway, world, trust_domain), passing=passing, headless=headless)
@@ -158,27 +159,27 @@ def is_waypoint_pod(workload: Workload, world: World) -> bool:
     return of_class or workload.labels.get(_MANAGED) in _MESH_CONTROLLERS
 
 
-def _of_service(service: Service, world: World) -> Gateway | None:
+def _waypoint_of_service(service: Service, world: World) -> Gateway | None:
     if service.labels.get(_MANAGED) in _MESH_CONTROLLERS:
         return None
-    gateway = _used_by(service.labels, service.namespace, world)
+    gateway = _waypoint_by_labels(service.labels, service.namespace, world)
     return gateway if gateway is not None and _traffic(gateway) in _SERVICES else None
 
 
-def _used_by(labels: Mapping[str, str], namespace: str, world: World) -> Gateway | None:
-    """Return the Gateway that labels name, or else those of the namespace, where it takes others of the namespace."""
+def _waypoint_by_labels(labels: Mapping[str, str], namespace: str, world: World) -> Gateway | None:
+    """Return the Gateway that labels name, or else those of the namespace, if it accepts clients of the namespace."""
     of_namespace = world.namespace(namespace).labels
-    chosen = labels if _USE in labels else of_namespace
-    name = chosen.get(_USE)
+    chosen = labels if _USE_WAYPOINT_LABEL in labels else of_namespace
+    name = chosen.get(_USE_WAYPOINT_LABEL)
     if name is None or name == "none":
         return None
-    gateway = world.gateways.get(f"{chosen.get(_USE_NAMESPACE, namespace)}/{name}")
+    gateway = world.gateways.get(f"{chosen.get(_USE_WAYPOINT_NAMESPACE_LABEL, namespace)}/{name}")
     if gateway is None:
         return None
-    return gateway if _takes(gateway, namespace, of_namespace) else None
+    return gateway if _accepts(gateway, namespace, of_namespace) else None
 
 
-def _takes(gateway: Gateway, namespace: str, labels: Mapping[str, str]) -> bool:
+def _accepts(gateway: Gateway, namespace: str, labels: Mapping[str, str]) -> bool:
     allowed = next(
         (each.allowed_routes for each in gateway.listeners if (each.protocol, each.port) == (_HBONE, _HBONE_PORT)),
         AllowedRoutes(),
@@ -197,7 +198,7 @@ def _traffic(gateway: Gateway) -> str:
 
 
 def _waypoint(gateway: Gateway, world: World, trust_domain: str) -> Waypoint:
-    """Return a waypoint as workloads see it. Its pods have an account of their own, which bears its name."""
+    """Return a waypoint as workloads see it. Its pods have their own account, with the waypoint's name."""
     selected = world.select(PodsMatching(gateway.namespace, Selector.of({GATEWAY_NAME_LABEL: gateway.name})))
     pods = [world.workloads[key] for key in sorted(selected)]
     account = pods[0].service_account if pods else gateway.name
@@ -207,7 +208,7 @@ def _waypoint(gateway: Gateway, world: World, trust_domain: str) -> Waypoint:
 
 
 def is_bound(policy: IstioPolicy, binding: Binding) -> bool:
-    """Return whether a policy is enforced by a waypoint on this traffic. One without targets never is."""
+    """Return whether a waypoint enforces a policy on this traffic. It never enforces a policy without targets."""
     waypoint = binding.waypoint
     for ref in policy.refs:
         match ref.group, ref.kind:
@@ -224,7 +225,7 @@ def is_bound(policy: IstioPolicy, binding: Binding) -> bool:
     return False
 
 
-# Nobody says these, so that they are unknown
+# Attributes that no question contains, so that they are unknown
 _SERVICE_ADDRESS: Final = Attribute(AttributeKind.DESTINATION_ADDRESS, "of the Service")
 _SERVICE_PORT: Final = Attribute(AttributeKind.PORT, "of the Service")
 
@@ -249,7 +250,7 @@ def seen_by(binding: Binding, predicate: Predicate) -> Predicate:
 
 
 def _leading_from(matcher: Matcher, ports: Sequence[tuple[int, tuple[int, ...]]]) -> Predicate:
-    """Return which ports of a workload matching ports of its Service lead to. Several may lead to one."""
+    """Return a predicate on a workload's ports to which matching ports of its Service lead, several possibly to one."""
     matching = {target for port, targets in ports if matcher.contains(port) for target in targets}
     others = {target for port, targets in ports if not matcher.contains(port) for target in targets}
     sure, unsure = Is(PORT, OneOf(frozenset(matching - others))), matching & others
@@ -262,7 +263,7 @@ _WAYPOINT_ADDRESS: Final = Attribute(AttributeKind.SOURCE_ADDRESS, "of the waypo
 
 
 def seen_from(waypoint: Waypoint, predicate: Predicate) -> Predicate:
-    """Return a predicate on connections from a waypoint: with its identity and address in the caller's place."""
+    """Return a predicate on connections from a waypoint, with its identity and address instead of the caller's."""
 
     def seen(atom: Is | Computed) -> Predicate:
         attributes = {atom.attribute} if isinstance(atom, Is) else atom.attributes

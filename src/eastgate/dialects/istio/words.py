@@ -32,13 +32,13 @@ from eastgate.dialects.words import (
 from eastgate.ir import Layer, Rule
 from eastgate.settings import Settings
 
-# The conditions that a policy would show: whether something that it is about exists.
+# Conditions that a policy would show: whether its targets exist
 
 
 def conditions(
     policy: IstioPolicy, _policies: Sequence[IstioPolicy], _settings: Settings, world: World
 ) -> list[Condition]:
-    """Return the condition `Accepted`: a Gateway or Service that does not exist is a target not found."""
+    """Return the condition `Accepted`. Its reason may be that a targeted Gateway or Service does not exist."""
     missing = [
         f"{ref.kind} {policy.namespace}/{ref.name}"
         for ref in policy.refs
@@ -63,7 +63,7 @@ def _exists(policy: IstioPolicy, kind: str, name: str, world: World) -> bool:
         case "Service":
             return key in world.services
         case _:
-            return True  # nobody reads these
+            return True  # Eastgate does not read these kinds
 
 
 def _selects(target: object, world: World) -> bool:
@@ -76,23 +76,23 @@ def _selects(target: object, world: World) -> bool:
             return isinstance(target, NamedPoint) or bool(world.select(target))  # type: ignore[arg-type]
 
 
-# Descriptions of RequestAuthentications and PeerAuthentications.
+# Descriptions of RequestAuthentications and PeerAuthentications
 
 
 def describe_modes(policy: PeerAuthentication) -> Iterator[DescribedRule]:
-    """Describe the modes of mTLS: that of the workloads, and those of ports."""
+    """Yield descriptions of the modes of mTLS: the mode of the workloads, and those of ports."""
     yield DescribedRule("MTLS", (f"mode {policy.mode}",), None, policy.mode_span)
     for each in policy.ports:
         yield DescribedRule("MTLS", (f"port {each.port}: mode {each.mode}",), None, each.span)
 
 
 def describe_tokens(policy: RequestAuthentication) -> Iterator[DescribedRule]:
-    """Describe the tokens that are accepted."""
+    """Yield descriptions of the accepted tokens."""
     for rule in policy.rules:
-        yield DescribedRule("VERIFY", tuple(_asks(rule)), None, rule.span)
+        yield DescribedRule("VERIFY", tuple(_token_conditions(rule)), None, rule.span)
 
 
-def _asks(rule: JwtRule) -> Iterator[str]:
+def _token_conditions(rule: JwtRule) -> Iterator[str]:
     yield f"issuer {rule.issuer}" if rule.issuer is not None else f"any issuer with the keys of {rule.jwks_uri}"
     if rule.audiences:
         yield f"audience {' or '.join(sorted(rule.audiences))}"
@@ -107,10 +107,10 @@ def _asks(rule: JwtRule) -> Iterator[str]:
 
 
 def rules_as_written(policy: IstioPolicy) -> tuple[Rule, ...]:
-    """Return the rules of a policy in terms of requests, whatever proxy enforces them."""
+    """Return the rules of a policy as predicates on requests, independent of the proxy."""
     if not isinstance(policy, IstioAuthorizationPolicy):
         return ()
-    from eastgate.dialects.istio.lowering import View, lower_policy  # many commands describe no such policy
+    from eastgate.dialects.istio.lowering import View, lower_policy  # imported here: few commands need it
     from eastgate.dialects.istio.mesh_config import MeshConfig
 
     in_no_mesh = MeshConfig((Settings().trust_domain,), PathNormalization.BASE)
@@ -132,7 +132,7 @@ def _rules(policy: IstioPolicy) -> Iterable[DescribedRule]:
 
 
 def _is_indirect(policy: IstioPolicy) -> bool:
-    """Return whether it targets a Gateway, or a class of them: of all pods, only those behind a waypoint are meant."""
+    """Return whether it targets a Gateway or a class of them: then it applies only to pods behind a waypoint."""
     return any(ref.group == GATEWAY_GROUP for ref in policy.refs)
 
 
@@ -149,7 +149,7 @@ def _why_idle(policy: IstioPolicy, problem: str | None, selects: bool) -> str:
 
 
 def _modes(layer: Layer, policies: Sequence[IstioPolicy], _stance: Hashable) -> list[LayerMode]:
-    """Return the modes of a layer: ALLOW policies turn deny by default on."""
+    """Return the modes of a layer. ALLOW policies turn on deny by default."""
     at_waypoint, at_ztunnel = layer.at == AT_WAYPOINT, layer.at == AT_ZTUNNEL
     enforced = (
         policy for policy in policies if not ((at_waypoint and not policy.refs) or (at_ztunnel and policy.refs))

@@ -1,8 +1,8 @@
-"""The rules of an AuthorizationPolicy as they are written: values with spans, before any proxy gives them meaning.
+"""The rules of an AuthorizationPolicy as they are written: values with spans, independent of the proxy.
 
-A rule holds where ANY of its sources, ANY of its operations and ALL of its conditions hold; a source or an operation
-where ALL of its fields do; a field where ANY of its values matches and NONE of its negated ones. What matches depends
-on the proxy, so that each lowers the values itself.
+A rule holds if ANY of its sources, ANY of its operations and ALL of its conditions hold. A source or an operation holds
+if ALL of its fields hold. A field holds if ANY of its values matches and NONE of its negated ones. Matching depends on
+the proxy, so each proxy's code lowers the values itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def negated(field: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WrittenValue:
-    """A value of a list, with its position in the file."""
+    """A value of a list, with its span."""
 
     text: str
     span: Span
@@ -44,9 +44,9 @@ class WrittenValue:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The values of a field: ANY of `values` where there are some, and NONE of `not_values`.
+    """The values of a field: ANY of `values`, if there are some, and NONE of `not_values`.
 
-    `span` is that of the first list that is written.
+    `span` is the span of the first written list.
     """
 
     values: tuple[WrittenValue, ...]
@@ -62,7 +62,7 @@ class Values:
 
 
 Fields = Mapping[str, Values]
-"""The fields of a source or an operation by name; those that are not written, or empty, are not in it."""
+"""The fields of a source or an operation by name, without missing and empty ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class IstioRule:
-    """A rule of a policy. `sources` and `operations` are None where they are not written; either list may be empty."""
+    """A rule of a policy. `sources` and `operations` are None if they are not written; either list may be empty."""
 
     origin: Origin
     sources: tuple[Fields, ...] | None = None

@@ -1,8 +1,8 @@
-"""Rules as ztunnel enforces them: connections alone, by istiod's translation, which drops what needs HTTP.
+"""Rules as ztunnel enforces them: only connections, by istiod's translation, which drops fields that need HTTP.
 
-An ALLOW rule that looks at anything of HTTP is left out whole, and its policy still closes the workload. Of a DENY rule
-only the fields are left out; a source, an operation or a condition of which nothing is left matches nothing, so that
-the rule may deny nothing at all. `trustDomains` are left out without a word.
+An ALLOW rule that reads HTTP is dropped as a whole, and its policy still closes the workload. In a DENY rule only the
+fields are dropped. A source, an operation or a condition without remaining fields matches nothing, so the rule may deny
+nothing at all. `trustDomains` are dropped without a warning.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from eastgate.dialects.istio.derived import rewrite_chain
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, PeerAuthentication
 from eastgate.dialects.istio.peer_modes import ztunnel_denials, ztunnel_ties
 from eastgate.dialects.istio.planes import (
-    Direct,
+    DirectScope,
     DroppedFields,
-    Tied,
+    TiedPolicies,
     UnsupportedAction,
     WaypointIdentity,
     WaypointScope,
@@ -64,14 +64,14 @@ _SEGMENT: Final = "[^/]+"
 
 @dataclass(frozen=True, slots=True)
 class ZtunnelRule:
-    """A rule as ztunnel has it. `dropped` are the fields and keys that it does not look at, as they are written."""
+    """A rule in ztunnel's form. `dropped` are the fields and keys that ztunnel does not read, as they are written."""
 
     when: Predicate
     dropped: tuple[str, ...] = ()
 
 
 def lower_rule(rule: IstioRule, namespace: str, *, denies: bool) -> ZtunnelRule:
-    """Return what is left of a rule of a policy in a namespace."""
+    """Return the remaining part of a rule of a policy in a namespace."""
     http, others = http_parts(rule), tuple(_unsupported(rule))
     dropped = tuple(sorted({*http, *others}))
     if http and not denies:
@@ -86,7 +86,7 @@ def lower_rule(rule: IstioRule, namespace: str, *, denies: bool) -> ZtunnelRule:
 
 
 def http_parts(rule: IstioRule) -> tuple[str, ...]:
-    """Return the fields and keys of a rule for which istiod says that ztunnel has no HTTP, sorted."""
+    """Return the fields and keys of a rule for which istiod warns that ztunnel has no HTTP, sorted."""
     written = {
         name
         for fields in (*(rule.sources or ()), *(rule.operations or ()))
@@ -113,7 +113,7 @@ def _unsupported(rule: IstioRule) -> Iterator[str]:
 
 
 def _clauses(matches: Iterable[Predicate | None]) -> Iterator[Predicate]:
-    """Yield one clause, of which ANY match must hold; none where there are no matches. Empty matches match nothing."""
+    """Yield one clause in which ANY match must hold; no clause without matches. Empty matches match nothing."""
     alternatives = list(matches)
     if alternatives:
         yield any_of(match for match in alternatives if match is not None)
@@ -143,7 +143,7 @@ _Lower = Callable[[tuple[WrittenValue, ...]], Predicate | None]
 
 
 def _match(fields: Iterable[tuple[Values | None, _Lower]]) -> Predicate | None:
-    """Return a match: ALL fields hold, each with ANY of its values and NONE of the negated. None: it is empty."""
+    """Return a match: ALL fields hold, each with ANY of its values and NONE of the negated. None: it has no field."""
     parts: list[Predicate] = []
     for values, lower in fields:
         if values is None:
@@ -155,7 +155,7 @@ def _match(fields: Iterable[tuple[Values | None, _Lower]]) -> Predicate | None:
     return all_of(parts) if parts else None
 
 
-# Values: None where none of them is one
+# Values: None if none of them is valid
 
 
 def _ports(values: tuple[WrittenValue, ...]) -> Predicate | None:
@@ -199,7 +199,7 @@ def _namespaces(values: tuple[WrittenValue, ...]) -> Predicate:
 
 
 def _segment(text: str) -> str:
-    """Return the pattern of a name with a wildcard at one end; of several `*` the others are literal."""
+    """Return the pattern of a name with a wildcard at one end. Any other `*` is a character."""
     if text == "*":
         return _SEGMENT
     if text.startswith("*"):
@@ -242,7 +242,7 @@ _CONDITIONS: Final[dict[str, _Lower]] = {
 }
 
 
-# The layer of a workload that ztunnel serves: connections alone, from callers or from the waypoint before it.
+# The layer of a workload that ztunnel serves: connections from callers, or from the waypoint before it.
 
 
 def ztunnel_layer(
@@ -251,23 +251,26 @@ def ztunnel_layer(
     bindings: Sequence[Binding],
     root_namespace: str,
 ) -> Layer:
-    """Return the layer. Policies with targets, and actions that ztunnel does not have, are not enforced here.
+    """Return the layer. ztunnel does not enforce policies with targets, or with actions that it does not have.
 
-    Nor is a policy with a selector that has no labels: istiod sends it to be referred to, and no workload refers to it.
+    It also does not enforce a policy with a selector without labels: istiod sends it for reference by workloads, and no
+    workload refers to it.
     """
-    chain = _chain([policy for policy in policies if _is_sent(policy)], peers, root_namespace)
+    chain = _chain([policy for policy in policies if _is_sent_to_ztunnel(policy)], peers, root_namespace)
     if not bindings:
         return Layer(AT_ZTUNNEL, chain)
-    cases = tuple(SelectorCase(through_waypoint(binding), _behind(binding, chain)) for binding in bindings)
-    return Layer(AT_ZTUNNEL, replace(chain, scope=Direct()), cases)
+    cases = tuple(
+        SelectorCase(through_waypoint(binding), _chain_behind_waypoint(binding, chain)) for binding in bindings
+    )
+    return Layer(AT_ZTUNNEL, replace(chain, scope=DirectScope()), cases)
 
 
-def _is_sent(policy: IstioAuthorizationPolicy) -> bool:
+def _is_sent_to_ztunnel(policy: IstioAuthorizationPolicy) -> bool:
     return not policy.refs and (bool(policy.selector.match_labels) or not policy.has_selector)
 
 
 def through_waypoint(binding: Binding) -> Predicate:
-    """Return which requests go through a waypoint: of callers in the mesh, since nobody else is led there."""
+    """Return a predicate for requests through a waypoint. Only callers in the mesh use it."""
     past = [Not(Is(IDENTITY, OneOf(binding.passing)))] if binding.passing else []
     past += [Not(Is(IDENTITY, accounts)) for accounts in binding.sidecars]
     led = Is(IDENTITY, OneOf(binding.only)) if binding.only else Is(IDENTITY, Present())
@@ -275,14 +278,14 @@ def through_waypoint(binding: Binding) -> Predicate:
 
 
 def addressed_to(binding: Binding) -> Predicate:
-    """Return which requests are addressed to what a waypoint is bound to."""
+    """Return a predicate for requests that are addressed to the waypoint's Service or workload."""
     if binding.service is None:
         unaddressed = Not(Is(SERVICE, Present()))
         return Or((unaddressed, Is(SERVICE, OneOf(binding.headless)))) if binding.headless else unaddressed
     return Is(SERVICE, OneOf(frozenset({binding.service})))
 
 
-def _behind(binding: Binding, chain: Chain) -> Chain:
+def _chain_behind_waypoint(binding: Binding, chain: Chain) -> Chain:
     waypoint = binding.waypoint
     seen = rewrite_chain(chain, lambda predicate: seen_from(waypoint, predicate))
     reading = WaypointIdentity(str(waypoint), waypoint.identity)
@@ -296,7 +299,7 @@ def _chain(
     enforced = [policy for policy in policies if not policy.audit]
     enforced_peers = [peer for peer in peers if not peer.audit]
     denials = ztunnel_denials(enforced_peers, root_namespace)
-    ties = (Tied(tuple(policy.ref for policy in tie)) for tie in ztunnel_ties(enforced_peers, root_namespace))
+    ties = (TiedPolicies(tuple(policy.ref for policy in tie)) for tie in ztunnel_ties(enforced_peers, root_namespace))
     observed = [
         (rule, "deny" if policy.action is Action.DENY else "allow")
         for policy in policies
@@ -340,4 +343,4 @@ def _readings(policies: Sequence[IstioAuthorizationPolicy]) -> Iterator[Reading]
 
 def _effect(action: Action, lowered: ZtunnelRule) -> str:
     verb = "denies" if action is Action.DENY else "allows"
-    return f"{verb} nothing" if lowered.when == NEVER else f"{verb} more than it says"
+    return f"{verb} nothing" if lowered.when == NEVER else f"{verb} more than its text says"

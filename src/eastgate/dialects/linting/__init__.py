@@ -1,6 +1,6 @@
-"""The interface of lint and dialects: findings, the hooks that every dialect brings, and the context of checks.
+"""The interface between lint and dialects: findings, the hooks of every dialect, and the context of checks.
 
-A dialect's own checks need nothing else of lint.
+The checks of a dialect need no other part of lint.
 """
 
 from eastgate.dialects.linting.context import Check, Context, Group, GroupDecider, enumerated, subject_of

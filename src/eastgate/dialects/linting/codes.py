@@ -1,4 +1,4 @@
-"""Codes of findings about policies of any dialect: valid, and probably not what the author meant.
+"""Codes of findings about policies of any dialect: valid policies that are probably not what the author meant.
 
 The codes of one dialect are in its `lint_codes`.
 """
@@ -10,8 +10,8 @@ from eastgate.basics.diagnostics import Code, Severity
 SELECTS_NOTHING = Code(
     "EG6001",
     "target without workloads",
-    "The policy is understood, and there is nothing that it applies to: what it was meant to protect is not protected "
-    "by it. Nothing is said where the manifests hold no workloads at all.",
+    "The policy is valid, but it applies to nothing, so it does not protect what it was meant to protect. This is not "
+    "reported if the manifests contain no workloads at all.",
     Severity.WARNING,
     needs_cluster=True,
     wrong="selector: {matchLabels: {app: wbe}}\n",
@@ -27,8 +27,8 @@ NO_SUCH_TARGET = Code(
 PORT_NOT_EXPOSED = Code(
     "EG6003",
     "port that no selected workload exposes",
-    "Ports are those of the workload (`containerPort`), not those of a Service. Workloads that declare no ports are "
-    "taken to expose any.",
+    "Policies name ports of the workload (`containerPort`), not of a Service. Workloads that declare no ports "
+    "may expose any.",
     Severity.WARNING,
     needs_cluster=True,
     wrong="# Service: {port: 80, targetPort: 8080}\nports: [80]\n",
@@ -38,14 +38,14 @@ NO_SUCH_ACCOUNT = Code(
     "EG6004",
     "service account that does not exist",
     "No manifest declares the service account and no workload runs as it, although other accounts of its namespace "
-    "are declared. Nobody can have this identity.",
+    "are declared. No caller can have this identity.",
     Severity.WARNING,
     needs_cluster=True,
 )
 NO_SUCH_NAMESPACE = Code(
     "EG6005",
     "namespace that does not exist",
-    "Namespaces are declared, but not this one, and nothing is in it. It may simply be missing from the manifests. "
+    "Other namespaces are declared, but not this one, and nothing is in it. It may only be missing from the manifests. "
     "Namespaces of the cluster itself and of usual platforms (`kube-system`, `istio-system`, `monitoring`) are known.",
     Severity.INFO,
     needs_cluster=True,
@@ -53,14 +53,14 @@ NO_SUCH_NAMESPACE = Code(
 FOREIGN_TRUST_DOMAIN = Code(
     "EG6006",
     "identity of another trust domain",
-    "Only a federated mesh lets such a client in, and no `serviceAccounts` entry ever means it.",
+    "Only a federated mesh allows such a client, and no `serviceAccounts` entry matches it.",
     Severity.INFO,
     needs_cluster=True,
 )
 TYPO = Code(
     "EG6007",
     "looks like a misspelt name",
-    "Nothing has this name, label or trust domain, and something has one that differs in a letter or two.",
+    "Nothing has this name, label or trust domain, but a similar one exists: it differs in one or two letters.",
     Severity.WARNING,
     needs_cluster=True,
 )
@@ -68,7 +68,7 @@ NOT_ENFORCED = Code(
     "EG6008",
     "policy on a pod without an eastgate proxy",
     "With `--cluster` (or `sidecars: actual`): the pod has no proxy of Eastgate, or it is not certain that its proxy "
-    "sees its connections, and no policy of a mesh stands for the policy. What the policy denies is not refused there.",
+    "sees its connections, and no native policy replaces the policy. The policy refuses no requests there.",
     Severity.WARNING,
     needs_cluster=True,
 )
@@ -78,8 +78,8 @@ NOT_ENFORCED = Code(
 MATCHES_NOTHING = Code(
     "EG6020",
     "rule with an empty list",
-    "An explicitly empty list matches nothing, and so does a source with nothing in it; left out, it would match "
-    "anything. The rule does nothing.",
+    "An explicitly empty list matches nothing, and so does a source without fields. Left out, it would match anything. "
+    "The rule has no effect.",
     Severity.WARNING,
 )
 CONTRADICTION = Code(
@@ -90,26 +90,26 @@ CONTRADICTION = Code(
 )
 SHADOWED = Code(
     "EG6022",
-    "rule that is decided before",
-    "On every workload that the rule applies to, every request that it matches is decided by other rules before: by a "
-    "DENY, or by a higher tier. This is exact: no request is left for the rule.",
+    "rule that other rules precede",
+    "On every workload that the rule applies to, earlier rules decide every request that it matches: a DENY, or a "
+    "higher tier. This is exact: no request reaches the rule.",
     Severity.WARNING,
     needs_cluster=True,
 )
 REDUNDANT = Code(
     "EG6023",
     "rule that another one covers",
-    "Wherever the rule applies, another rule with the same effect matches all that it matches. Without it every "
-    "decision stays the same; but where it is the only one that looks at paths, paths with an encoded slash are no "
-    "longer refused.",
+    "Another rule with the same effect applies to the same workloads and matches all requests of this rule. Without it "
+    "every decision stays the same, with one exception: if it is the only rule that reads paths, paths with an encoded "
+    "slash are no longer refused.",
     Severity.INFO,
     needs_cluster=True,
 )
 DUPLICATE = Code(
     "EG6024",
     "rule that is written twice",
-    "Two rules with the same effect and the same meaning apply to the same workloads. Whoever changes one of them "
-    "later changes nothing.",
+    "Two rules with the same effect and the same meaning apply to the same workloads. A later change of only one of "
+    "them has no effect.",
     Severity.WARNING,
     needs_cluster=True,
 )
@@ -119,24 +119,24 @@ DUPLICATE = Code(
 LOCKED_OUT = Code(
     "EG6040",
     "workload that nothing can reach",
-    "Policies apply to the workload, and none of them allows anything that is not denied before.",
+    "Policies apply to the workload, and they deny every request.",
     Severity.WARNING,
     needs_cluster=True,
 )
 LAYERS_DISAGREE = Code(
     "EG6041",
     "one layer allows what another denies",
-    "Policies of two kinds apply to the workload, and both must allow. A client that the one names is refused by the "
-    "other, whatever else the request is.",
+    "Policies of two kinds apply to the workload, and both must allow. One kind names a client, and the other refuses "
+    "every request of this client.",
     Severity.WARNING,
     needs_cluster=True,
 )
 AUDIT_WOULD_CHANGE = Code(
     "EG6046",
-    "what an audited policy would change",
+    "changes by an audited policy",
     "The policy is only audited and decides nothing yet: `eastgate.dev/mode: audit`, `istio.io/dry-run`, or Linkerd's "
-    "`accessPolicy: audit`. These callers would get another verdict if all audited policies were in force. Callers, "
-    "ports and paths are those that manifests and rules name.",
+    "`accessPolicy: audit`. If all audited policies were in force, these callers would get another verdict. The check "
+    "uses callers, ports and paths that manifests and rules name.",
     Severity.INFO,
     needs_cluster=True,
 )
@@ -146,7 +146,7 @@ AUDIT_WOULD_CHANGE = Code(
 UNPROTECTED = Code(
     "EG6060",
     "unprotected beside protected ones",
-    "Other routes or backends of the same Gateway have policies; this one has none, and neither has the Gateway.",
+    "Other routes or backends of the same Gateway have policies. This one and the Gateway have none.",
     Severity.WARNING,
     needs_cluster=True,
 )
@@ -155,7 +155,7 @@ UNPROTECTED = Code(
 
 NO_REASON = Code(
     "EG6090",
-    "suppression that is not understood",
+    "suppression that cannot be read",
     "An annotation is `<code>: <reason>`, several separated by `;` or a line break. A comment is `# eastgate: ignore "
     "<code> because <reason>`. A suppression without a reason suppresses nothing.",
     Severity.WARNING,
@@ -165,7 +165,7 @@ NO_REASON = Code(
 SUPPRESSES_NOTHING = Code(
     "EG6091",
     "suppression without a finding",
-    "There is nothing here that it suppresses: it can be removed, so that it does not hide something later.",
+    "Nothing here has this finding. Remove the suppression, so that it does not hide a later finding.",
     Severity.WARNING,
     needs_cluster=True,
 )

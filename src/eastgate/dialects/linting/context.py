@@ -24,8 +24,8 @@ from eastgate.settings import Settings
 class Group:
     """Points that decide alike: workloads of one class, or one Gateway, route or Backend.
 
-    `members` are the keys of workloads, or otherwise the `point` in words. `destination` is the first of them as
-    questions name it.
+    `members` are the keys of workloads, or the text of the `point`. `destination` is the first member, as questions
+    name it.
     """
 
     layers: tuple[Layer, ...]
@@ -45,18 +45,18 @@ class Group:
 
     @property
     def first(self) -> str:
-        """Return the member that stands for all of them."""
+        """Return the first member, which represents all of them."""
         return self.members[0]
 
     @property
     def text(self) -> str:
-        """Return all members, in a few words."""
+        """Return a short list of all members."""
         return enumerated(self.members)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDecider:
-    """The layers of a group under other settings, and whether they allow a request."""
+    """The layers of a group under other settings. It decides whether they allow a request."""
 
     layers: tuple[Layer, ...]
     allows: Callable[[Request], bool]
@@ -86,11 +86,11 @@ class Workloads(Protocol):
 
 
 class Context(Workloads, Protocol):
-    """The interface of lint to its checks: what was read, and questions about it."""
+    """The interface of lint to its checks: the objects that were read, and questions about them."""
 
     @property
     def settings(self) -> Settings:
-        """Return the settings that policies are read with."""
+        """Return the settings with which policies are read."""
         ...
 
     @property
@@ -110,19 +110,19 @@ class Context(Workloads, Protocol):
 
     @property
     def workload_groups(self) -> Iterable[Group]:
-        """Return the classes of workloads that some layer guards."""
+        """Return the classes of workloads that a layer guards."""
         ...
 
     def policy_of(self, rule: Rule) -> Policy | None:
-        """Return the policy that a rule was written in."""
+        """Return the policy of a rule."""
         ...
 
     def is_possible(self, predicate: Predicate) -> bool:
-        """Return whether any request meets a predicate; True where that is too hard to find out."""
+        """Return whether some request meets a predicate; True if the search is too hard."""
         ...
 
     def witness(self, wanted: Predicate, avoided: Sequence[Predicate]) -> Request | None:
-        """Find a request that meets a predicate and none of the others; None where there is none, or none is found."""
+        """Return a request that meets a predicate and none of the others, or None if there is none or none is found."""
         ...
 
     def chains_for(self, layer: Layer, request: Request) -> list[Chain]:
@@ -134,7 +134,7 @@ class Context(Workloads, Protocol):
         ...
 
     def under(self, group: Group, settings: Settings) -> GroupDecider:
-        """Assemble a group under other settings."""
+        """Return the layers of a group under other settings."""
         ...
 
     def sources(self, group: Group) -> list[str]:
@@ -142,11 +142,11 @@ class Context(Workloads, Protocol):
         ...
 
     def requests(self, question: Question) -> list[Request]:
-        """Return every request that a question stands for."""
+        """Return every request that a question covers."""
         ...
 
     def command(self, question: Question) -> str:
-        """Return the command line that asks a question, but for the manifests."""
+        """Return the command line of a question, without the manifests."""
         ...
 
 
@@ -154,17 +154,17 @@ Check: TypeAlias = Callable[[Context], Iterable[Finding]]
 
 
 def subject_of(point: NamedPoint) -> str:
-    """Name a Gateway, a route or a Backend as the subject of a finding: `Kind/namespace/name`."""
+    """Return the name of a Gateway, route or Backend as the subject of a finding: `Kind/namespace/name`."""
     return f"{point.kind}/{point.namespace}/{point.name}"
 
 
 def enumerated(names: Sequence[str], most: int = 3) -> str:
-    """List the first few names, and how many more there are."""
+    """Return the first few names, and the number of the others."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-# Ports of policies that none of their workloads exposes.
+# Ports of policies that none of their workloads exposes
 
 
 def unexposed_ports(
@@ -175,8 +175,8 @@ def unexposed_ports(
 ) -> Iterator[Finding]:
     """Report each port, by number or name, that no workload of a policy declares.
 
-    Every port comes with a function that finds its text. `also` returns the ports that a workload exposes beside those
-    that it declares.
+    Each port has a function that returns its span. `also` returns ports that a workload exposes in addition to its
+    declared ports.
     """
     keys = workloads.workloads_of.get(policy.ref, []) if ports else []
     selected = [workloads.workload(key) for key in keys]
@@ -189,7 +189,7 @@ def unexposed_ports(
     may_be_made = any(_has_made_pods(target, workloads) for target in policy.targets)
     for port, find_span in ports:
         if port not in exposed and not may_be_made:
-            message = f"{policy.ref} is about port {port}, which {_name_with_verb(selected)} not expose"
+            message = f"{policy.ref} names port {port}, which {_name_with_verb(selected)} not expose"
             suggestions = {str(number) for number in numbers}
             help_ = f"write one of {list_some(suggestions | (names if isinstance(port, str) else set()))}"
             mapped = _service_port(port, selected, workloads)
@@ -199,7 +199,7 @@ def unexposed_ports(
 
 
 def _has_made_pods(target: Target, workloads: Workloads) -> bool:
-    """Return whether a target may have pods that an operator makes, since it is all pods of a namespace."""
+    """Return whether a target selects all pods of a namespace in which an operator may create pods."""
     making = workloads.custom.making
     match target:
         case Everything(namespace):
@@ -213,13 +213,13 @@ def _has_made_pods(target: Target, workloads: Workloads) -> bool:
 
 
 def may_come(pods: Selector, homes: Collection[str], workloads: Workloads) -> bool:
-    """Return whether pods with these labels may be there, although no manifest has them.
+    """Return whether pods with these labels may exist, although no manifest has them.
 
-    Pods without some label are meant for what may come: a selector of these that selects nothing has no typing error.
+    A selector of pods without some label covers future pods: if it selects nothing, it has no typing error.
 
-    An operator whose custom resources are in the manifests may make pods. It owns the labels of its domain, unless a
-    workload here has one. Any pod of a namespace may be one of its own if it is told there which pods to make, and the
-    label does not look misspelt.
+    If custom resources of an operator are in the manifests, the operator may create pods. It owns the labels of its
+    domain, unless a workload in the manifests has one. Any pod of a namespace may be one of the operator's if a custom
+    resource there configures pods, and the label does not look misspelt.
     """
     if pods.only_excludes:
         return True
@@ -239,7 +239,7 @@ def _name_with_verb(selected: list[Workload]) -> str:
 
 
 def _service_port(port: int | str, selected: list[Workload], workloads: Workloads) -> tuple[str, int] | None:
-    """Find the Service that has this port, where its pods have another."""
+    """Return the Service that has this port, if its pods have another one."""
     for workload in selected[:20]:
         for key in workloads.world.services_of(workload.key):
             service = workloads.world.services[key]

@@ -12,9 +12,9 @@ from eastgate.basics.records import brief, dataclass
 class Finding:
     """One result of lint.
 
-    `subjects` are the keys of what it is about: a policy or an object as `Kind/namespace/name`, a workload by its key.
-    `example` is a command line whose answer shows it. `about` and `cause` are those of a diagnostic. `environments` are
-    those that have it, where it is not in all of several.
+    `subjects` are the keys of its subjects: a policy or an object as `Kind/namespace/name`, a workload by its key.
+    `example` is a command line whose output shows the finding. `about` and `cause` are those of a diagnostic.
+    `environments` are those with the finding, if it is in some of several.
     """
 
     code: Code
@@ -32,7 +32,7 @@ class Finding:
 
     @classmethod
     def of(cls, diagnostic: Diagnostic, subjects: tuple[str, ...] = ()) -> Finding:
-        """Convert a diagnostic of reading into a finding."""
+        """Return the finding for a diagnostic of reading."""
         found = diagnostic
         return cls(found.code, found.message, found.span, found.help, subjects, cause=found.cause, about=found.about)
 
@@ -49,12 +49,12 @@ class Finding:
         return (*where, self.code.id, self.message)
 
     def to_json(self) -> dict[str, object]:
-        """Return it as plain data."""
+        """Return the finding as plain data."""
         plain = Diagnostic(self.code, self.message, self.span, self.help).to_json()
         return {**plain, "title": self.code.title, "subjects": list(self.subjects), "example": self.example}
 
     def render(self, *, also: str | None = None, where: str | None = None, color: bool = False) -> str:
-        """Return it as text. `also` says where else the same is found, and `where` in which environments."""
+        """Return the finding as text. `also` lists other places with the same finding, and `where` its environments."""
         text = render(Diagnostic(self.code, self.message, self.span, self.help), color=color)
         gutter = " " * (len(str(self.span.line)) if self.span is not None else 1)
         bar = "\033[34m=\033[0m" if color else "="

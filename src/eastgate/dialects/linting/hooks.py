@@ -1,6 +1,6 @@
-"""The hooks by which general checks understand the policies of every dialect.
+"""The hooks through which general checks read the policies of every dialect.
 
-Nothing here has a default: a dialect states explicitly what it does not have.
+Hooks have no default: a dialect states explicitly which parts it does not have.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ P = TypeVar("P", bound=Policy)
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """A condition that may name callers, and the span of the text that names them. `rule` is that of the whole rule."""
+    """A condition that may name callers, and the span of their names. `rule` is the span of the whole rule."""
 
     when: Predicate
     span: Span | None
@@ -33,7 +33,7 @@ class Naming:
 
 @dataclass(frozen=True, slots=True)
 class NamedAccount:
-    """A service account that a policy names, of any trust domain; `*`: all of the namespace."""
+    """A service account that a policy names, of any trust domain. `*`: all accounts of the namespace."""
 
     namespace: str
     account: str
@@ -42,7 +42,7 @@ class NamedAccount:
 
 @dataclass(frozen=True, slots=True)
 class EmptyList:
-    """The finding about a rule that contains an empty list, and can match all the same."""
+    """The finding for a rule that contains an empty list and can still match."""
 
     code: Code
     outcome: str
@@ -51,13 +51,12 @@ class EmptyList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statements:
-    """The content of one policy, as the general checks need it.
+    """The content of one policy for general checks.
 
-    `rules` are those that mean the same wherever they apply. `naming` are the conditions that may name callers, and
-    `accounts` those callers that no condition shows.
-    `targets` are those that must lead to something, written in the field `target_field` of the spec; none where the
-    dialect has a check of its own for that. `allows`: its rules allow, and do not deny or ask. `empty_list` is None
-    where a rule with an empty list is like any other.
+    `rules` are those with one meaning at all their points. `naming` are the conditions that may name callers, and
+    `accounts` the named callers that no condition contains. `targets` must exist; they are written in the field
+    `target_field` of the spec. The dialect leaves them empty if it has its own check. `allows`: the rules allow, and do
+    not deny or ask. `empty_list` is None if a rule with an empty list is like any other.
     """
 
     rules: tuple[Rule, ...]
@@ -73,8 +72,8 @@ class Statements:
 class ReadingChoice(Generic[P]):
     """A setting that chooses one of two readings of a specification.
 
-    `other` returns the settings of the other reading. `shapes` returns whether the setting matters to the layers and
-    policies of a point; `concerns`, whether a policy is to be named there.
+    `other` returns the settings of the other reading. `shapes` returns whether the setting affects the layers and
+    policies of a point. `concerns` returns whether the finding must name a policy there.
     """
 
     setting: str
@@ -86,7 +85,7 @@ class ReadingChoice(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """The finding about a policy that is superfluous, since an object allows its callers anyway. `message` is given the
+    """The finding about a policy that is superfluous because an object allows its callers anyway. `message` gets the
     names of the fallbacks and of the policy.
     """
 
@@ -97,12 +96,12 @@ class Fallback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linting(Generic[P]):
-    """The knowledge of lint about a dialect.
+    """The parts of a dialect that lint needs.
 
-    `statements` returns the content of a policy. `blames` returns whether a policy, perhaps of another dialect or
-    unreadable, is named where a layer of this dialect allows nobody. `readings` are settings that choose one.
-    `fallback` is for dialects whose objects allow callers by themselves. `checks` are those that only this dialect
-    has, `codes` the modules with their codes.
+    `statements` returns the content of a policy. `blames` returns whether a finding about a layer that allows no caller
+    must name a policy (of any dialect, or unreadable). `readings` are settings that choose a reading. `fallback` is for
+    dialects whose objects allow callers by themselves. `checks` are the dialect's own checks, and `codes` the modules
+    with their codes.
     """
 
     statements: Callable[[P], Statements]
@@ -119,7 +118,7 @@ def is_shaped(layers: Iterable[Layer], setting: str) -> bool:
 
 
 def naming_of(rules: Iterable[Rule]) -> tuple[Naming, ...]:
-    """Return the conditions of rules, each with the text that is about callers."""
+    """Return the conditions of rules, each with its text about callers."""
     return tuple(Naming(rule.when, rule.origin.part(_about_callers(rule)), rule.origin.span) for rule in rules)
 
 

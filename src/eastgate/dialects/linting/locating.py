@@ -1,7 +1,7 @@
-"""Find the span of a value in a document, when it is reported.
+"""Search for the span of a value in a document, when a finding is reported.
 
-A model does not keep the position of each name in it: there are many, and hardly any is ever asked for. A document is
-read again when a finding underlines a word of it.
+Models do not store the position of each name: there are many, and few are needed. If a finding underlines a word of a
+document, the document is read again.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ from eastgate.reading.manifests.json.nodes import read_json_nodes
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.text import DecodedText
 
-# Guess which name was meant, among thousands too: the comparison is slow, so only likely names are compared.
+# Suggestions for misspelt names, also among thousands: the comparison is slow, so only likely names are compared.
 
 
-_MOST = 300
+_MAX_COMPARED_NAMES = 300
 
 
 def nearest_name(word: str, names: Collection[str]) -> str | None:
-    """Return the name that was most likely meant."""
+    """Return the name that was most likely meant, or None."""
     likely = sorted(names)
-    if len(likely) > _MOST:
-        likely = [name for name in likely if abs(len(name) - len(word)) <= 2 and _is_alike(name, word)][:_MOST]
+    if len(likely) > _MAX_COMPARED_NAMES:
+        likely = [name for name in likely if abs(len(name) - len(word)) <= 2 and _is_alike(name, word)][
+            :_MAX_COMPARED_NAMES
+        ]
     close = did_you_mean(word, likely)
-    if close is None and len(word) > 2:  # in a short name one letter makes another name
+    if close is None and len(word) > 2:  # in a short name, one different letter makes another name
         close = next((name for name in likely if len(name) > 2 and is_one_slip(word, name)), None)
     return close
 
@@ -42,7 +44,7 @@ def _is_alike(name: str, word: str) -> bool:
 
 
 def corrected_name(word: str, names: Collection[str]) -> str | None:
-    """Return the name that a word misspells by a letter or two; `web-2` does not misspell `web-1`."""
+    """Return the name that a word misspells by one or two letters. `web-2` is not a misspelling of `web-1`."""
     close = nearest_name(word, names)
     if close is None or min(len(word), len(close)) < 4 or _letters(word) == _letters(close):
         return None
@@ -54,7 +56,7 @@ def _letters(name: str) -> str:
 
 
 def is_one_slip(word: str, other: str) -> bool:
-    """Return whether the distance is 1. Most names are far from each other, which this sees at once."""
+    """Return whether the distance is 1. For most names a quick test rules it out."""
     if word == other or abs(len(word) - len(other)) > 1:
         return False
     shorter = min(len(word), len(other))
@@ -66,7 +68,7 @@ def is_one_slip(word: str, other: str) -> bool:
 
 
 def distance(word: str, other: str) -> int:
-    """Count the letters that must be changed, added, removed, or swapped with the next."""
+    """Return how many letters must be changed, added, removed, or swapped with the next."""
     rows = [list(range(len(other) + 1))]
     for i, letter in enumerate(word, 1):
         row = [i]
@@ -80,7 +82,7 @@ def distance(word: str, other: str) -> int:
 
 
 def list_some(names: Collection[str]) -> str:
-    """List a few of the names."""
+    """Return a text with a few of the names."""
     ordered = sorted(names)
     return ", ".join(ordered[:5]) + (", .." if len(ordered) > 5 else "")
 
@@ -94,14 +96,14 @@ def _text(source: SourceText) -> DecodedText:
 
 
 def root_of(document: Span) -> Node:
-    """Read a document with positions. `document` is the span of the whole document."""
+    """Return a document, read with positions. `document` is the span of the whole document."""
     whole = document.built or document
     return _ROOTS.get(whole, lambda: _read(whole))
 
 
 def _read(document: Span) -> tuple[Node, int]:
     text = _text(document.source)
-    # The text of an object of a cluster is the whole of it; its span begins to be known when somebody asks
+    # The text of a cluster object contains only this object; its span is computed on demand
     start, end = (0, len(document.source.text)) if document.source.is_object else text.extent(document)
     if document.source.text[start : start + 1] == "{":
         nodes = read_json_nodes(text, start, end, Reporter())
@@ -111,17 +113,17 @@ def _read(document: Span) -> tuple[Node, int]:
 
 
 def at(document: Span | None, *path: str | int) -> Span | None:
-    """Find the value at a path of keys and indices, or the nearest around it."""
+    """Return the span of the value at a path of keys and indices, or of the nearest value around it."""
     return root_of(document).nearest(*path).span if document is not None else None
 
 
 def name_of(document: Span | None) -> Span | None:
-    """Find the name of an object."""
+    """Return the span of an object's name."""
     return at(document, "metadata", "name")
 
 
 def annotation(document: Span | None, *names: str) -> Span | None:
-    """Find the value of the first of these annotations, anywhere in the object; or else the object's name."""
+    """Return the span of the first of these annotations anywhere in the object, or else of the object's name."""
     if document is None:
         return None
     span = next((node.span for key, node in _entries(root_of(document)) if key in names), None)
@@ -129,9 +131,9 @@ def annotation(document: Span | None, *names: str) -> Span | None:
 
 
 def scalar(document: Span, within: Span | None, texts: Iterable[str | int], *, rule: Span | None = None) -> Span:
-    """Find the first of these values within a span of a document, or else in its rule; where there is none, return it.
+    """Return the span of the first of these values within a span of a document, or in its rule; else return `within`.
 
-    `rule` is where the value may be written too: a rule names ports and callers in several lists.
+    `rule` is another place where the value may be written, because a rule names ports and callers in several lists.
     """
     wanted = list(texts)
     scalars = [node for node in _scalars(root_of(document)) if not isinstance(node.value, bool)]
@@ -177,20 +179,20 @@ def _entries(node: Node) -> Iterator[tuple[str, Node]]:
                 yield from _entries(item)
 
 
-# Targets that no manifest declares: their spans, and which ones may have been meant.
+# Undeclared targets: their spans, and suggestions
 
 
 def missing_target(
     policy: Policy, span: Span | None, kind: str, namespace: str, name: str, declared: Iterable[str]
 ) -> Finding:
-    """Report a target that is not declared. `declared` are the keys of those that are."""
+    """Return the finding about an undeclared target. `declared` are the keys of declared ones."""
     message = f"{policy.ref} targets {kind} {namespace}/{name}, which no manifest declares"
     help_ = _suggestion(namespace, name, declared) or f"declare {kind} {namespace}/{name}, or name another"
     return Finding(codes.NO_SUCH_TARGET, message, span, help_, (str(policy.ref),))
 
 
 def target_span(policy: Policy, field: str, number: int, name: str = "") -> Span | None:
-    """Find the name of a target in a field of the spec, or what selects the target."""
+    """Return the span of a target's name in a field of the spec, or of its selector."""
     node = root_of(policy.span).nearest("spec").get(field)
     if node is None:
         return name_of(policy.span)
@@ -205,4 +207,8 @@ def _suggestion(namespace: str, name: str, declared: Iterable[str]) -> str | Non
     if close:
         return f"did you mean {close}?"
     elsewhere = next((key for key in keys if key.endswith(f"/{name}")), None)
-    return f"there is one in another namespace, {elsewhere}: a policy is beside its target" if elsewhere else None
+    return (
+        f"there is one in another namespace, {elsewhere}: a policy must be in the namespace of its target"
+        if elsewhere
+        else None
+    )

@@ -1,7 +1,7 @@
-"""Namespaces, pods and accounts of the cluster itself, which are in the manifests of no application.
+"""Namespaces, pods and accounts of the cluster itself, which are not in the manifests of applications.
 
-A cluster or its platform brings them: DNS, ingress controllers, metrics, operators. A policy about them is right
-although no manifest has them, so that lint does not report what a component of this list is known to have.
+The cluster or its platform installs them: DNS, ingress controllers, metrics, operators. A policy about them is correct
+even if no manifest has them. So lint does not report names of the components in this list.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _Labels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class SystemComponent:
-    """A part of clusters, and `why` it is in no manifests of an application.
+    """A part of clusters. `why` says why the manifests of applications do not contain it.
 
-    `apps` are values of labels that name an application, under whatever key; `labels` are its other labels.
+    `apps` are values of labels that name an application, under any key. `labels` are its other labels.
     """
 
     why: str
@@ -68,13 +68,13 @@ COMPONENTS: Final[tuple[SystemComponent, ...]] = (
         (("tier", "control-plane"),),
     ),
     _of(
-        "providers of clusters run the way from the control plane to the nodes",
+        "providers of clusters run the tunnel from the control plane to the nodes",
         "kube-system",
         "konnectivity-agent konnectivity-server proxy-agent",
         "konnectivity-agent",
     ),
     _of(
-        "providers of clusters install it; the API server asks it for metrics",
+        "providers of clusters install it; the API server reads metrics from it",
         "kube-system",
         "metrics-server rke2-metrics-server",
         "metrics-server",
@@ -214,7 +214,7 @@ COMPONENTS: Final[tuple[SystemComponent, ...]] = (
         "helm-controller kustomize-controller notification-controller source-controller",
     ),
     _of(
-        "Argo CD is installed before what it applies",
+        "Argo CD is installed before the applications that it deploys",
         "argo argo-cd argo-events argo-rollouts argo-workflows argocd",
         "argo-cd argo-rollouts argocd argocd-application-controller argocd-applicationset-controller "
         "argocd-commit-server argocd-dex-server argocd-notifications-controller argocd-redis argocd-redis-ha-haproxy "
@@ -252,7 +252,7 @@ COMPONENTS: Final[tuple[SystemComponent, ...]] = (
         "cluster-autoscaler external-dns external-secrets karpenter keda-operator spire-agent spire-server velero",
     ),
 )
-"""All that is known, with the reason for each."""
+"""All known components, each with its reason."""
 
 NAMESPACES: Final = frozenset(name for component in COMPONENTS for name in component.namespaces)
 _APPS: Final = frozenset(app for component in COMPONENTS for app in component.apps)
@@ -261,7 +261,7 @@ _ACCOUNTS: Final = frozenset(
     (home, account) for component in COMPONENTS for home in component.namespaces for account in component.accounts
 )
 _NAME_LABELS: Final = (NAME_LABEL, "name", "kubernetes.io/name", "app.kubernetes.io/name", "namespace")
-"""Labels with the name of a namespace: Kubernetes writes the first, people write the others."""
+"""Labels with the name of a namespace. Kubernetes writes the first; users write the others."""
 _NAMESPACE_LABELS: Final = frozenset(
     {pair for component in COMPONENTS for pair in component.namespace_labels}
     | {(key, name) for name in NAMESPACES for key in _NAME_LABELS}
@@ -288,12 +288,12 @@ DNS_SERVERS: Final = (
 
 
 def namespace_labels(name: str, labels: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
-    """Return the labels of a namespace of the cluster itself: those that it has, and with those that people add."""
+    """Return the possible labels of a system namespace: its own, and these with common labels of users."""
     return labels, {**dict.fromkeys(_NAME_LABELS, name), **labels}
 
 
 def is_system_namespace(name: str) -> bool:
-    """Return whether this is a namespace of the cluster itself, or of a platform that many clusters have."""
+    """Return whether a namespace belongs to the cluster itself, or to a common platform."""
     return name in NAMESPACES or name.startswith("openshift-")
 
 
@@ -305,7 +305,7 @@ def is_system_account(namespace: str, account: str) -> bool:
 def selects_system_namespace(namespaces: Selector, declared: Collection[str] = ()) -> bool:
     """Return whether a selector names a namespace of the cluster itself.
 
-    The labels of namespaces that are `declared` are in the manifests.
+    The manifests contain the labels of the namespaces in `declared`.
     """
     return any(
         is_system_namespace(value) if key == NAME_LABEL else (key, value) in _NAMESPACE_LABELS and value not in declared
@@ -314,17 +314,17 @@ def selects_system_namespace(namespaces: Selector, declared: Collection[str] = (
 
 
 def selects_system_pods(pods: Selector) -> bool:
-    """Return whether a selector asks for a label that pods of the cluster itself have."""
+    """Return whether a selector demands a label of system pods."""
     return any(value in _APPS or (key, value) in _POD_LABELS for key, value in _asked(pods))
 
 
 def intended_namespace(name: str) -> str | None:
-    """Return the namespace of the cluster itself that a name misspells, if it does."""
+    """Return the system namespace that a name misspells, or None."""
     return None if is_system_namespace(name) else corrected_name(name, NAMESPACES)
 
 
 def intended_label(pods: Selector) -> tuple[str, str, str] | None:
-    """Return the label of pods of the cluster itself that a selector misspells: key, value, and what is meant."""
+    """Return the label of system pods that a selector misspells: key, value, and the correct value."""
     if selects_system_pods(pods):
         return None
     meant = ((key, value, _intended_app(value)) for key, value in _asked(pods))

@@ -1,7 +1,7 @@
-"""Kubernetes' network policies: what may come into pods and go out of them, by labels, addresses and ports.
+"""Kubernetes' network policies: connections into pods and out of them, by labels, addresses and ports.
 
-NetworkPolicy, and the cluster-wide kinds before and after it: ClusterNetworkPolicy, and the AdminNetworkPolicy and
-BaselineAdminNetworkPolicy that it replaces. The network applies them at both ends of a connection.
+NetworkPolicy, and the cluster-wide kinds with tiers before and after it: ClusterNetworkPolicy, and the kinds that it
+replaces, AdminNetworkPolicy and BaselineAdminNetworkPolicy. The network enforces them at both ends of a connection.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
 
 
-# What a network policy with errors elsewhere is about, so that it closes that and no more.
+# The targets of a network policy with errors elsewhere: it closes these, and no others.
 
 
 def locate_pods(document: Document) -> tuple[Target, ...]:
-    """Return the pods that a NetworkPolicy selects; all of its namespace where that cannot be read."""
+    """Return the pods that a NetworkPolicy selects, or all pods of its namespace if its selector cannot be read."""
     selector = selector_in(content_of(document), "podSelector")
     return (PodsMatching(document.home, selector) if selector is not None else Everything(document.home),)
 
 
 def locate_subject(document: Document) -> tuple[Target, ...]:
-    """Return the pods that a cluster-wide policy is for; everything where that cannot be read."""
+    """Return the pods that a cluster-wide policy is for, or everything if its subject cannot be read."""
     subject = content_of(document).get("subject")
     if isinstance(subject, dict) and len(subject) == 1:
         if isinstance(subject.get("namespaces"), dict):
@@ -61,7 +61,7 @@ _BYSTANDERS = ("ClusterCIDR", "IPAddress", "Ingress", "IngressClass", "ServiceCI
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> NetworkPolicy | None:
     from eastgate.dialects.network.meaning import (
-        read,  # many folders have no document for it to read
+        read,  # imported here because many folders have no network policy
     )
 
     return read(document, root, settings, reporter)

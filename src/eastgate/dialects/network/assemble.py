@@ -1,10 +1,10 @@
-"""From the network policies on a pod to the layer of one direction.
+"""Assembly of the network policies on a pod to the layer of one direction.
 
-    [Observe(audit), FirstMatch(itself), FirstMatch(admin), AllowAny]              where a NetworkPolicy selects it
-    [Observe(audit), FirstMatch(itself), FirstMatch(admin), FirstMatch(baseline)]  where none does
+    [Observe(audit), FirstMatch(itself), FirstMatch(admin), AllowAny]              if a NetworkPolicy selects the pod
+    [Observe(audit), FirstMatch(itself), FirstMatch(admin), FirstMatch(baseline)]  if none does
 
-A policy without rules for a direction has no say in it, but for a NetworkPolicy that isolates for it. What nothing
-decides is allowed, and what is denied gets no answer.
+A policy without rules for a direction does not affect it, except a NetworkPolicy that isolates for it. A connection
+that no rule decides is allowed. A denied connection gets no answer.
 """
 
 from __future__ import annotations
@@ -40,27 +40,33 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import VICINITY
 
-# The order of rules in a tier, and what holds where the order of policies is not defined.
+# The order of rules in a tier, also if the order of policies is not defined.
 #
-# Policies of one tier are asked by ascending priority, and the first rule that matches decides. Policies of one
-# priority may be asked in any order, and so may an AdminNetworkPolicy beside a ClusterNetworkPolicy of the Admin
-# tier. A request is allowed only if every order allows it.
+# Policies of one tier are evaluated by ascending priority, and the first rule that matches decides. Policies with one
+# priority may be evaluated in any order. So may an AdminNetworkPolicy beside a ClusterNetworkPolicy of the Admin tier.
+# A request is allowed only if every order allows it.
 #
-# Of all policies that match a request, those can decide that no other has to be asked before: the *candidates*. Every
-# candidate decides in some order, with its own first rule that matches. So the tier denies if a candidate denies;
-# else it passes if a candidate passes (for those who accept allow anyway, and what comes after the tier has to allow
-# as well); else it accepts if a candidate accepts. `in_any_order` writes that as one list of steps, the first of
-# which decides:
+# The *candidates* for a request are the matching policies that may be evaluated first. Every candidate decides in some
+# order, by its own first rule that matches. So the tier
 #
-# a Deny of a sequence, where nothing before it in its sequence accepts or passes a Pass of a sequence, where nothing
-# before it in its sequence accepts every Accept
+# - denies if a candidate denies
+# - else passes if a candidate passes: a candidate that accepts would allow anyway, and the stages after the tier must
+#   allow as well
+# - else accepts if a candidate accepts
 #
-# A Pass needs no look at a Deny before it: that has been decided by then, or is hidden by an Accept or a Pass before
-# it. An Accept needs no look at all: a sequence in which a rule matches, and whose first is neither, accepts.
+# `in_any_order` writes this as one list of steps, of the following three kinds. The first step that matches decides.
+#
+# - each Deny of a sequence, if no earlier rule of the sequence accepts or passes
+# - each Pass of a sequence, if no earlier rule of the sequence accepts
+# - every Accept
+#
+# A Pass needs no test of an earlier Deny: that step comes first, or an Accept or Pass before it hides it. An Accept
+# needs no test: if a rule of a sequence matches, and the first that matches is neither Deny nor Pass, the sequence
+# accepts.
 
 
 def order_tier(policies: Iterable[NetworkPolicy], direction: Direction) -> tuple[Step, ...]:
-    """Return the rules of the policies of a tier as steps, the first of which decides."""
+    """Return the rules of the policies of a tier as steps. The first step that matches decides."""
     by_kind: dict[str, list[NetworkPolicy]] = {}
     for policy in sorted(policies, key=lambda policy: (policy.priority, policy.ref)):
         by_kind.setdefault(policy.ref.kind, []).append(policy)
@@ -75,18 +81,20 @@ def _by_priority(policies: Sequence[NetworkPolicy], direction: Direction) -> tup
 
 
 def in_any_order(sequences: Sequence[Sequence[Step]]) -> tuple[Step, ...]:
-    """Combine sequences of steps, each decided by its first that matches, whose order is not defined."""
+    """Combine sequences of steps without a defined order. In each sequence, the first step that matches decides."""
     asked = [sequence for sequence in sequences if sequence]
     if len(asked) == 1:
         return tuple(asked[0])
-    denying = (step for sequence in asked for step in _unless(sequence, Effect.DENY, (Effect.ACCEPT, Effect.PASS)))
-    passing = (step for sequence in asked for step in _unless(sequence, Effect.PASS, (Effect.ACCEPT,)))
+    denying = (
+        step for sequence in asked for step in _effect_steps(sequence, Effect.DENY, (Effect.ACCEPT, Effect.PASS))
+    )
+    passing = (step for sequence in asked for step in _effect_steps(sequence, Effect.PASS, (Effect.ACCEPT,)))
     accepting = (step for sequence in asked for step in sequence if step.effect is Effect.ACCEPT)
     return (*denying, *passing, *accepting)
 
 
-def _unless(sequence: Sequence[Step], effect: Effect, hidden_by: tuple[Effect, ...]) -> Iterator[Step]:
-    """Yield the steps of one effect, each where no step of the others before it matches."""
+def _effect_steps(sequence: Sequence[Step], effect: Effect, hidden_by: tuple[Effect, ...]) -> Iterator[Step]:
+    """Yield the steps of one effect. Each matches only if no earlier step with an effect of `hidden_by` matches."""
     before: list[Predicate] = []
     for step in sequence:
         if step.effect is effect:
@@ -101,7 +109,7 @@ _OWN_NODE: Final = Rule(Is(VICINITY, OneOf(frozenset({"node"}))), Origin(None, 0
 
 
 def ends(attached: Sequence[Attachment[NetworkPolicy]], direction: Direction, scene: Scene) -> list[Layer]:
-    """Return the layer of a direction at the pods that these policies select; none where no policy governs it."""
+    """Return the layer of a direction at the pods that these policies select, or no layer if no policy governs it."""
     chosen = dict.fromkeys(attachment.policy for attachment in attached)
     policies = [policy for policy in chosen if direction in policy.rules]
     if not policies:

@@ -1,6 +1,6 @@
-"""The cluster-wide policies, field by field, as the CRDs of the experimental channel have them.
+"""The fields of the cluster-wide policies, as in the CRDs of the experimental channel.
 
-v1alpha1 is that of v0.1.7: AdminNetworkPolicy, BaselineAdminNetworkPolicy. v1alpha2 has ClusterNetworkPolicy instead.
+v1alpha1 is the version in v0.1.7: AdminNetworkPolicy, BaselineAdminNetworkPolicy. v1alpha2 has ClusterNetworkPolicy.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from eastgate.settings import Settings
 Shape = Record[Settings]
 
 _port_number = Whole(1, 65535, codes.PORT, "a port")
-_INSIDE = "write its content here: `namespaces` is the label selector itself"
-_SAME_LABELS = "name the namespaces by their labels: there is nothing like it in this version"
+_INLINE_HELP = "write its content here: `namespaces` is the label selector itself"
+_SAME_LABELS_HELP = "name the namespaces by their labels: this version has no field for it"
 _namespaces: Shape = replace(
     SELECTOR,
     foreign={
-        "namespaceSelector": (codes.OLD_PEER, _INSIDE),
-        "sameLabels": (codes.OLD_PEER, _SAME_LABELS),
-        "notSameLabels": (codes.OLD_PEER, _SAME_LABELS),
+        "namespaceSelector": (codes.OLD_PEER, _INLINE_HELP),
+        "sameLabels": (codes.OLD_PEER, _SAME_LABELS_HELP),
+        "notSameLabels": (codes.OLD_PEER, _SAME_LABELS_HELP),
     },
 )
 
@@ -46,7 +46,7 @@ class _Version:
 
 
 def _pods(version: _Version) -> Shape:
-    """Return the shape of pods by the labels of their namespaces and their own."""
+    """Return the shape of a selector of pods by the labels of their namespaces and their own labels."""
     write = "write namespaceSelector: {..}; {} is all namespaces"
     return Record(
         "pods",
@@ -55,8 +55,7 @@ def _pods(version: _Version) -> Shape:
                 SELECTOR,
                 required=version.needs_namespaces,
                 help=write,
-                about="The labels of namespaces."
-                + ("" if version.needs_namespaces else " Left out it is all of them."),
+                about="The labels of namespaces." + ("" if version.needs_namespaces else " If left out, all."),
             ),
             "podSelector": Field(
                 SELECTOR,
@@ -74,7 +73,7 @@ def _subject(version: _Version) -> Field[Settings]:
         "subject",
         {
             "namespaces": Field(_namespaces, about="All pods of the namespaces with these labels. {} is all of them."),
-            "pods": Field(_pods(version), about="The pods with these labels, in namespaces with those."),
+            "pods": Field(_pods(version), about="The pods with matching labels, in namespaces with matching labels."),
         },
         rules=(validation.exactly_one("a subject", empty="write namespaces: {} for all pods, or pods: {..} for some"),),
         misspelt={"namespaceSelector": "namespaces", "podSelector": "pods", "namespace": "namespaces", "pod": "pods"},
@@ -83,13 +82,13 @@ def _subject(version: _Version) -> Field[Settings]:
             "namespaceSelector": "write namespaces: {..}, or pods: {namespaceSelector: .., podSelector: ..}",
         },
     )
-    return Field(shape, required=True, help="write subject: {namespaces: {..}}", about="The pods that it is for.")
+    return Field(shape, required=True, help="write subject: {namespaces: {..}}", about="The pods that it applies to.")
 
 
 def _peer(version: _Version, *, egress: bool) -> Shape:
     fields: dict[str, Field[Settings]] = {
         "namespaces": Field(_namespaces, about="All pods of the namespaces with these labels. {} is all of them."),
-        "pods": Field(_pods(version), about="The pods with these labels, in namespaces with those."),
+        "pods": Field(_pods(version), about="The pods with matching labels, in namespaces with matching labels."),
     }
     outside: dict[str, Field[Settings]] = {
         "nodes": Field(SELECTOR, about="Nodes with these labels, and pods in their network. {} is all nodes."),
@@ -102,7 +101,7 @@ def _peer(version: _Version, *, egress: bool) -> Shape:
                     validation.no_duplicates,
                 ),
             ),
-            about="Addresses, ANY of them: also those of pods that are in them.",
+            about="Addresses, ANY of them, including addresses of pods.",
         ),
         "domainNames": Field(
             ListOf(
@@ -113,7 +112,7 @@ def _peer(version: _Version, *, egress: bool) -> Shape:
                     validation.no_duplicates,
                 ),
             ),
-            about="What was resolved from ANY of these names. `*.example.com` is what is below example.com.",
+            about="Addresses that ANY of these names resolved to. `*.example.com` is every subdomain of example.com.",
         ),
     }
     foreign: dict[str, tuple[Code, str]] = {}
@@ -152,12 +151,12 @@ def _rules(version: _Version, *, egress: bool) -> Field[Settings]:
     rule: Shape = Record(
         "a rule",
         {
-            "name": Field(Text("a name", validation.check_rule_name), about="What people call it."),
+            "name": Field(Text("a name", validation.check_rule_name), about="The name for users."),
             "action": Field(
                 version.actions,
                 required=True,
                 help=f"write action: {' or '.join(version.actions.options)}",
-                about="What becomes of connections that it matches. Pass leaves the tier: what comes after it decides.",
+                about="The effect on connections that match. Pass leaves the tier, and the next one decides.",
             ),
             peers: Field(
                 ListOf(
@@ -177,7 +176,7 @@ def _rules(version: _Version, *, egress: bool) -> Field[Settings]:
                     f"a list of {ports}",
                     validation.filled(f"`{ports}`", version.most, empty="leave it out for all ports"),
                 ),
-                about="ANY of them. Left out it is every port of every protocol.",
+                about="ANY of them. If left out, every port of every protocol.",
             ),
         },
         rules=rules,
@@ -185,8 +184,8 @@ def _rules(version: _Version, *, egress: bool) -> Field[Settings]:
         foreign=version.other_ports,
     )
     listed = ListOf(rule, "a list of rules", validation.at_most("the list", version.most))
-    about = "In this order, the FIRST that matches decides; what none matches goes on to the next policy or tier."
-    return Field(listed, about=("What goes out. " if egress else "What comes in. ") + about)
+    about = "The FIRST rule that matches decides. If none matches, the next policy or tier decides."
+    return Field(listed, about=("Outgoing connections. " if egress else "Incoming connections. ") + about)
 
 
 def _policy(kind: str, version: _Version, more: dict[str, Field[Settings]], about: str) -> Shape:
@@ -208,12 +207,12 @@ _priority: Field[Settings] = Field(
     Whole(0, 1000, what="a priority"),
     required=True,
     help="write priority: <0 to 1000>, the lowest is first",
-    about="The order in the tier: the lowest number is asked first.",
+    about="The order in the tier: the lowest number is evaluated first.",
 )
 
 # v1alpha1
 
-_SINGLE = "an entry of `ports`"
+_PORT_ENTRY = "an entry of `ports`"
 _v1alpha1_port: Shape = Record(
     "a port",
     {
@@ -241,7 +240,7 @@ _v1alpha1_port: Shape = Record(
         ),
         "namedPort": Field(Text("the name of a port"), about="The port of the destination that has this name."),
     },
-    rules=(validation.exactly_one(_SINGLE, empty="leave `ports` out for all ports"),),
+    rules=(validation.exactly_one(_PORT_ENTRY, empty="leave `ports` out for all ports"),),
     foreign={
         **dict.fromkeys(("tcp", "udp", "sctp"), (codes.OTHER_FORM, "write portNumber: {protocol: .., port: ..}")),
         "destinationNamedPort": (codes.OTHER_FORM, "write namedPort: .."),
@@ -252,7 +251,7 @@ _v1alpha1_port: Shape = Record(
         "protocol": "write portNumber: {protocol: .., port: ..}",
     },
 )
-_ACCEPT = {"ACCEPT": (codes.ACTION, "write Allow: Accept is what a ClusterNetworkPolicy has")}
+_ACCEPT = {"ACCEPT": (codes.ACTION, "write Allow: this kind has no Accept")}
 _admin = _Version(
     actions=Choice(("Allow", "Deny", "Pass"), codes.ACTION, reasons=_ACCEPT),
     most=100,
@@ -275,11 +274,14 @@ ADMIN_POLICY: Shape = _policy(
     "AdminNetworkPolicy",
     _admin,
     {"priority": _priority},
-    "What nobody in a namespace can override: asked before NetworkPolicies.",
+    "Rules that namespaces cannot override. They are evaluated before NetworkPolicies.",
 )
 BASELINE_POLICY: Shape = replace(
     _policy(
-        "BaselineAdminNetworkPolicy", _baseline, {}, "What holds for pods that no NetworkPolicy selects. There is one."
+        "BaselineAdminNetworkPolicy",
+        _baseline,
+        {},
+        "Rules for pods that no NetworkPolicy selects. A cluster has only one.",
     ),
     rules=(validation.check_baseline_name,),
 )
@@ -299,7 +301,7 @@ _port: Shape = Record(
                 },
                 rules=(validation.check_range,),
             ),
-            about="Ports from the first to the last, which is larger.",
+            about="Ports from the first to the last. The last must be larger.",
         ),
     },
     rules=(validation.exactly_one("destinationPort", empty="write number: .., or range: {start: .., end: ..}"),),
@@ -329,7 +331,7 @@ _cluster = _Version(
     actions=Choice(
         ("Accept", "Deny", "Pass"),
         codes.ACTION,
-        reasons={"ALLOW": (codes.ACTION, "write Accept: Allow is what an AdminNetworkPolicy has")},
+        reasons={"ALLOW": (codes.ACTION, "write Accept: a ClusterNetworkPolicy has no Allow")},
     ),
     most=25,
     ports_field="protocols",
@@ -346,9 +348,9 @@ CLUSTER_POLICY: Shape = _policy(
             Choice(("Admin", "Baseline")),
             required=True,
             help="write tier: Admin, or tier: Baseline",
-            about="Admin is asked before NetworkPolicies; Baseline for pods that no NetworkPolicy selects.",
+            about="Admin is evaluated before NetworkPolicies; Baseline applies to pods that no NetworkPolicy selects.",
         ),
         "priority": _priority,
     },
-    "What nobody in a namespace can override (Admin), or what holds where no NetworkPolicy does (Baseline).",
+    "Rules that namespaces cannot override (Admin), or rules for pods without NetworkPolicies (Baseline).",
 )

@@ -1,4 +1,4 @@
-"""The hooks of lint for network policies; its checks of them are in the files `lint_*`."""
+"""The hooks of lint for network policies. The checks are in the files `lint_*`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from eastgate.dialects.network.model import NetworkPolicy, NetworkTier
 from eastgate.dialects.network.provenance import StageName
 from eastgate.ir import ALWAYS, AllowAny, Effect, FirstMatch, Layer, Not, Origin, Predicate, Rule, Step, all_of, any_of
 
-# Rules and policies that do nothing, or whose order nobody defines.
+# Rules and policies without effect, or without a defined order
 
 
 _KINDS_OF_V1ALPHA1 = ("AdminNetworkPolicy", "BaselineAdminNetworkPolicy")
 
 
-# What a NetworkPolicy isolates for
+# The directions that a NetworkPolicy isolates for
 
 
 def check_isolation(context: Context) -> Iterator[Finding]:
-    """Report NetworkPolicies that isolate for less, or for more, than they read as."""
+    """Report NetworkPolicies that isolate for fewer or more directions than their text suggests."""
     for policy in network_policies(context):
         if policy.tier is not NetworkTier.NAMESPACED:
             continue
@@ -52,28 +52,28 @@ def _defaults(policy: NetworkPolicy) -> Iterator[Finding]:
     egress = spec.get("egress") if spec is not None else None
     ingress = spec.get("ingress") if spec is not None else None
     if egress is not None and egress.value == []:
-        message = f"{policy.ref} does not isolate for egress: everything may go out"
-        help_ = "write policyTypes: [Ingress, Egress], or [Egress] alone"
+        message = f"{policy.ref} does not isolate for egress: all egress is allowed"
+        help_ = "write policyTypes: [Ingress, Egress], or only [Egress]"
         yield Finding(codes.EGRESS_OPEN, message, egress.span, help_, (str(policy.ref),))
     if policy.rules.get(Direction.EGRESS) and ingress is None:
-        message = f"{policy.ref} has rules for egress alone, and lets nothing in"
-        help_ = "write policyTypes: [Egress]; or [Ingress, Egress], if that is meant"
+        message = f"{policy.ref} has only rules for egress, and allows no ingress"
+        help_ = "write policyTypes: [Egress], or [Ingress, Egress] if this is intended"
         span = egress.span if egress is not None else policy.span
         yield Finding(codes.INGRESS_CLOSED, message, span, help_, (str(policy.ref),))
 
 
-# Rules that nothing reaches
+# Unreachable rules
 
 
 def check_unreached(context: Context) -> Iterator[Finding]:
-    """Report rules that others decide before, on every pod, and baselines of which NetworkPolicies take every pod."""
+    """Report rules that other rules precede on every pod, and baselines whose pods all have NetworkPolicies."""
     pods = SelectedPods(context)
-    tied = {policy.ref for pair in _unordered(pods) for policy in pair}  # they are reported as such
+    tied = {policy.ref for pair in _unordered(pods) for policy in pair}  # `check_order` reports these
     reached: set[Origin] = set()
     hidden: dict[Origin, list[str]] = {}
     for pod_class in pods.classes:
         for layer in pod_class.layers.values():
-            for rule, before in _with_before(layer):
+            for rule, before in _rules_with_preconditions(layer):
                 if rule.origin.policy is None or rule.origin.policy in tied or rule.origin in reached:
                     continue
                 if context.is_possible(all_of([rule.when, *before])):
@@ -82,14 +82,14 @@ def check_unreached(context: Context) -> Iterator[Finding]:
                     hidden.setdefault(rule.origin, []).extend(pod.key for pod in pod_class.members)
     for origin, members in hidden.items():
         if origin not in reached:
-            message = f"{origin} is never reached: other rules decide all that it matches on {enumerated(members)}"
-            help_ = "remove it, or put it before what decides"
+            message = f"{origin} is never reached: earlier rules decide all its connections on {enumerated(members)}"
+            help_ = "remove it, or put it before these rules"
             yield Finding(codes.UNREACHED, message, origin.span, help_, (str(origin.policy), *members[:3]))
     yield from _unreached_baselines(pods)
 
 
-def _with_before(layer: Layer) -> Iterator[tuple[Rule, list[Predicate]]]:
-    """Yield each rule of a layer, with what must hold for a connection to come to it."""
+def _rules_with_preconditions(layer: Layer) -> Iterator[tuple[Rule, list[Predicate]]]:
+    """Yield each rule of a layer, with the conditions under which a connection reaches it."""
     goes_on: list[Predicate] = []
     for stage in layer.otherwise.stages:
         if isinstance(stage, FirstMatch) and stage.name != StageName.ITSELF:
@@ -103,7 +103,7 @@ def _with_before(layer: Layer) -> Iterator[tuple[Rule, list[Predicate]]]:
 
 
 def _passes(steps: Sequence[Step]) -> Predicate:
-    """Return what a tier passes on: what it has no rule for, and what a Pass of it is the first to match."""
+    """Return the condition under which a tier passes a connection on: no rule matches it, or a Pass is the first."""
     deciding: list[Predicate] = []
     passing: list[Predicate] = []
     for step in steps:
@@ -120,8 +120,8 @@ def _unreached_baselines(pods: SelectedPods) -> Iterator[Finding]:
             continue
         classes = [pod_class for pod_class in pods.classes if policy in pod_class.policies]
         if classes and all(_is_isolated(pod_class, direction) for pod_class in classes for direction in policy.rules):
-            message = f"{policy.ref} has no say: NetworkPolicies select all pods that it is for"
-            help_ = "write what must hold in the Admin tier"
+            message = f"{policy.ref} has no effect: NetworkPolicies select all its pods"
+            help_ = "write rules that must always hold in the Admin tier"
             span = policy.subject_span
             yield Finding(codes.BASELINE_UNREACHED, message, span, help_, (str(policy.ref),))
 
@@ -146,7 +146,7 @@ def check_order(context: Context) -> Iterator[Finding]:
             yield Finding(codes.EQUAL_PRIORITY, message, span, help_, subjects)
         else:
             old, new = sorted((first, second), key=lambda policy: policy.ref.kind not in _KINDS_OF_V1ALPHA1)
-            message = f"{old.ref} and {new.ref} both select {on}, and nobody defines which is asked first"
+            message = f"{old.ref} and {new.ref} both select {on}, and their order is not defined"
             help_ = f"write {old.ref} as a ClusterNetworkPolicy, too"
             yield Finding(codes.TWO_GENERATIONS, message, old.span, help_, subjects)
 

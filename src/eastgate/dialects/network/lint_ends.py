@@ -1,4 +1,4 @@
-"""Connections that policies of one end allow and those of the other refuse; DNS; pods that policies do not select."""
+"""Checks of connections that only one end allows, of DNS, and of pods that policies do not select."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _DNS_LABELS: Final = {"k8s-app": "kube-dns"}
 _DNS_PORT: Final = 53
 _TUNNEL_PORT: Final = 15008
 _DATAPLANE: Final = "istio.io/dataplane-mode"
-_MOST_PAIRS: Final = 400
+_MAX_PAIRS: Final = 400
 
 
 # DNS
 
 
 def check_dns(context: Context) -> Iterator[Finding]:
-    """Report pods that may reach something and cannot ask for its address."""
+    """Report pods that may open connections but cannot resolve names."""
     pods = SelectedPods(context)
     servers = _dns_servers(pods)
     for pod_class in pods.classes:
@@ -43,17 +43,17 @@ def check_dns(context: Context) -> Iterator[Finding]:
         subjects = (*(str(policy.ref) for policy in policies), *members[:3])
         span = policies[0].rules[Direction.EGRESS][0].rule.origin.span
         if not udp:
-            message = f"{enumerated(members)} may send, and no query to the DNS of the cluster"
+            message = f"{enumerated(members)} may open connections, but not to the DNS of the cluster"
             help_ = "allow UDP and TCP 53 to pods {k8s-app: kube-dns} of kube-system"
             yield Finding(codes.DNS_BLOCKED, message, span, help_, subjects, cause="DNS")
         elif not tcp:
-            message = f"{enumerated(members)} may ask the DNS of the cluster by UDP, and not by TCP"
+            message = f"{enumerated(members)} may query the DNS of the cluster by UDP, but not by TCP"
             help_ = "add {protocol: TCP, port: 53}"
             yield Finding(codes.DNS_BY_TCP, message, span, help_, subjects, cause="TCP")
 
 
 def _dns_servers(pods: SelectedPods) -> list[tuple[Request, int]]:
-    """Return the pods that serve DNS with their port, or where the manifests have none, those of usual clusters."""
+    """Return the pods that serve DNS with their port, or those of usual clusters if the manifests have none."""
     labelled = [pod for pod in pods.pods if pod.labels.items() >= _DNS_LABELS.items()]
     if labelled:
         found = [as_destination(pod.namespace, pod.labels, pods.world, pods.world.address_of(pod)) for pod in labelled]
@@ -87,7 +87,7 @@ def _allows_something(layer: Layer) -> bool:
 
 
 def check_one_side(context: Context) -> Iterator[Finding]:
-    """Report rules that allow pods whose own policies refuse the connection, whatever the port."""
+    """Report rules that allow pods whose own policies refuse the connection on every port."""
     pods = SelectedPods(context)
     for policy in pods.by_policy:
         for direction, rules in policy.rules.items():
@@ -100,27 +100,25 @@ def _one_side(pods: SelectedPods, policy: NetworkPolicy, direction: Direction, r
     selected = [pod for pod in pods.by_policy[policy] if not pod.host_network]
     for peer in rule.peers or ():
         others = pods_of_peer(peer, direction, pods)
-        if not selected or not others or len(selected) * len(others) > _MOST_PAIRS:
+        if not selected or not others or len(selected) * len(others) > _MAX_PAIRS:
             continue
         end = Direction.EGRESS if direction is Direction.INGRESS else Direction.INGRESS
         refusing = [other for other in others if not any(pods.opens(other, end, pod) for pod in selected)]
         if refusing and _is_about(peer, direction, all_refuse=len(refusing) == len(others)):
             keys = enumerated([pod.key for pod in refusing])
             toward = enumerated([pod.key for pod in selected])
-            words = ("sends", "to") if end is Direction.EGRESS else ("takes", "from")
-            message = (
-                f"{policy.ref} allows {keys}, whose own {end} policies refuse what it {words[0]} {words[1]} {toward}"
-            )
+            preposition = "to" if end is Direction.EGRESS else "from"
+            message = f"{policy.ref} allows {keys}, but {end} policies there refuse connections {preposition} {toward}"
             closing = sorted({str(each.ref) for pod in refusing for each in pods.isolating(pod, end)})
             help_ = f"allow it at the other end, too: {enumerated(closing)}"
             yield Finding(codes.ONE_SIDE, message, peer.span, help_, (str(policy.ref), *closing[:3]))
 
 
 def _is_about(peer: Peer, direction: Direction, *, all_refuse: bool) -> bool:
-    """Return whether a peer means the pods that refuse it.
+    """Return whether a peer names the pods that refuse it.
 
-    One that names no pods leaves it to each of them: then all have to refuse. All namespaces, such as for DNS, have
-    pods that no manifest has.
+    A peer that selects whole namespaces leaves the decision to each pod: it counts only if all of them refuse. A peer
+    that selects all namespaces, for example for DNS, includes pods that are in no manifest.
     """
     namespaces, labels = selectors_of(peer, direction) or (Selector.of(), Selector.of())
     return labels != Selector.of() or (all_refuse and namespaces != Selector.of())
@@ -154,8 +152,8 @@ def _tunnel(
     tunnel = Request({PORT: _TUNNEL_PORT, TRANSPORT: "TCP", PORT_NAME: None, VICINITY: None})
     policies = [policy for policy in pod_class.policies if policy.rules.get(direction) and policy.isolates]
     if policies and _allows_something(layer) and not context.can_allow(layer, tunnel):
-        message = f"no rule lets the mesh's tunnel through ({direction} of {enumerated(ambient)}, port {_TUNNEL_PORT})"
-        help_ = f"add port {_TUNNEL_PORT}: between pods of the mesh the network sees no other"
+        message = f"no rule allows the tunnel of the mesh ({direction} of {enumerated(ambient)}, port {_TUNNEL_PORT})"
+        help_ = f"add port {_TUNNEL_PORT}: between pods of the mesh, the network sees only this port"
         span = policies[0].rules[direction][0].rule.origin.span
         yield Finding(codes.TUNNEL_BLOCKED, message, span, help_, (str(policies[0].ref), *ambient[:3]))
 

@@ -1,4 +1,4 @@
-"""Peers and ports that mean less, or more, than they seem to."""
+"""Checks of peers and ports whose meaning differs from what their text suggests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from eastgate.ir import InNetwork, Is, Labelled, Not, Predicate, conjuncts
 from eastgate.ir.labels import Selector
 
 _LABELLED = frozenset({"podSelector", "namespaceSelector", "namespaces", "pods"})
-_ALONE = {frozenset({"podSelector"}), frozenset({"namespaceSelector"})}
+_SINGLE_FIELDS = {frozenset({"podSelector"}), frozenset({"namespaceSelector"})}
 
 
 def _rules(pods: SelectedPods) -> Iterator[tuple[NetworkPolicy, Direction, NetworkRule]]:
@@ -39,7 +39,7 @@ def _rules(pods: SelectedPods) -> Iterator[tuple[NetworkPolicy, Direction, Netwo
 
 
 def selectors_of(peer: Peer, direction: Direction) -> tuple[Selector, Selector] | None:
-    """Return the selectors of a peer's namespaces and of its pods; None where it is about addresses."""
+    """Return the selectors of a peer's namespaces and pods, or None for a peer with addresses."""
     end = PEERS[direction]
     by_attribute = {
         part.attribute: part.matcher.selector
@@ -59,7 +59,7 @@ def pods_of_peer(peer: Peer, direction: Direction, pods: SelectedPods) -> list[W
 
 
 def select_pods(namespaces: Selector, labels: Selector, pods: SelectedPods) -> list[Workload]:
-    """Return the pods that selectors of namespaces and pods select, those in the network of a node left out."""
+    """Return the pods that selectors of namespaces and pods select, without pods in the network of a node."""
     return [pod for pod in _matching(namespaces, labels, pods) if not pod.host_network]
 
 
@@ -68,11 +68,11 @@ def _matching(namespaces: Selector, labels: Selector, pods: SelectedPods) -> lis
     return [pod for pod in map(pods.world.workloads.__getitem__, keys) if pod.is_pod]
 
 
-# Peers that match nothing
+# Peers without effect
 
 
 def check_peers(context: Context) -> Iterator[Finding]:
-    """Report peers that no pod of the manifests is, and namespaces that none of them is."""
+    """Report peers that match no pod of the manifests, and peers in namespaces that no manifest has."""
     pods = SelectedPods(context)
     for policy, direction, rule in _rules(pods):
         split = {peer for pair in _split_pairs(rule, direction, pods) for peer in pair}  # EG6304 is about these
@@ -93,22 +93,20 @@ def _empty_peer(
     meant = intended_label(labels) if selects_system_namespace(namespaces) else None
     if meant is not None and not select_pods(namespaces, labels, pods):
         key, _, close = meant
-        message = (
-            f"{policy.ref} is about pods {labels} in namespaces {namespaces}, and none is known to have these labels"
-        )
+        message = f"{policy.ref} selects pods {labels} in namespaces {namespaces}, but no known pod has these labels"
         yield Finding(codes.NO_PEER, message, peer.span, f"did you mean {key}: {close}?", (str(policy.ref),))
     elif not homes:
         is_elsewhere = selects_system_namespace(namespaces, world.namespaces)
         if not is_elsewhere and not is_own and (world.namespaces or NAME_LABEL in dict(namespaces.equalities)):
             message = (
-                f"{policy.ref} is about namespaces {namespaces}, and no namespace of the manifests has these labels"
+                f"{policy.ref} selects namespaces {namespaces}, but no namespace of the manifests has these labels"
             )
             help_ = _namespace_help(namespaces, world)
             yield Finding(codes.NO_PEER_NAMESPACE, message, peer.span, help_, (str(policy.ref),))
     elif any(home in pods.labels_in for home in homes) and not select_pods(namespaces, labels, pods):
         on_host = [pod.key for pod in _matching(namespaces, labels, pods)]
         if on_host:
-            message = f"{policy.ref} is not about {enumerated(on_host)}, in the network of the node"
+            message = f"{policy.ref} does not match {enumerated(on_host)}, in the network of the node"
             help_ = "select the addresses of the nodes by ipBlock"
             yield Finding(codes.HOST_NETWORK, message, peer.span, help_, (str(policy.ref), *on_host[:3]))
         elif not is_elsewhere and not may_come(labels, homes, context):
@@ -117,12 +115,12 @@ def _empty_peer(
 
 def _no_peer(policy: NetworkPolicy, peer: Peer, labels: Selector, homes: Sequence[str], pods: SelectedPods) -> Finding:
     where = enumerated(sorted(homes))
-    message = f"{policy.ref} is about pods {labels} in {where}, and no pod there has these labels"
+    message = f"{policy.ref} selects pods {labels} in {where}, but no pod there has these labels"
     help_ = _nearest_label(labels, homes, pods) or "write labels that the pods have"
     elsewhere = select_pods(Selector.of(), labels, pods)
     if elsewhere:
         names = enumerated(sorted({pod.namespace for pod in elsewhere}))
-        help_ = f"there are some in {names}: a podSelector alone is about the policy's own namespace"
+        help_ = f"such pods are in {names}: a podSelector alone selects in the policy's own namespace"
     return Finding(codes.NO_PEER, message, peer.span, help_, (str(policy.ref),))
 
 
@@ -143,14 +141,14 @@ def _namespace_help(namespaces: Selector, world: World) -> str:
     close = next((close for key, value in namespaces.equalities if (close := intended_namespace(value))), None)
     if close is not None:
         return f"did you mean namespace {close}?"
-    return "give the manifests of the namespaces, with their labels; or write labels that they have"
+    return "add the manifests of the namespaces, or write labels that they have"
 
 
 # AND and OR
 
 
 def check_and_or(context: Context) -> Iterator[Finding]:
-    """Report a namespaceSelector beside a podSelector, with who gets in and who would if they were one entry."""
+    """Report a namespaceSelector beside a podSelector, with the pods that it allows and those that one entry would."""
     pods = SelectedPods(context)
     for policy, direction, rule in _rules(pods):
         for pair in _split_pairs(rule, direction, pods):
@@ -158,21 +156,21 @@ def check_and_or(context: Context) -> Iterator[Finding]:
 
 
 def _split_pairs(rule: NetworkRule, direction: Direction, pods: SelectedPods) -> list[tuple[Peer, Peer]]:
-    """Return the pairs of peers that were probably meant as one.
+    """Return the pairs of peers that the author probably meant as one.
 
-    Both were meant if the podSelector selects every pod of its namespace, or if it selects pods there and no pod of the
-    other namespaces: pods of the manifests must be in it, or it selects pods that every cluster has.
+    A pair counts if one entry with both selectors would select a pod of the manifests. It also counts if the
+    podSelector alone selects no pod of them, and either it selects system pods or the policy's namespace has pods.
     """
     pairs: list[tuple[Peer, Peer]] = []
     homes = [pods.world.namespace(name).labels for name in pods.labels_in]
     for pair in pairwise(rule.peers or ()):
-        if {peer.fields for peer in pair} == _ALONE and not (pairs and pair[0] in pairs[-1]):
+        if {peer.fields for peer in pair} == _SINGLE_FIELDS and not (pairs and pair[0] in pairs[-1]):
             by_pod, by_namespace = sorted(pair, key=lambda peer: "namespaceSelector" in peer.fields)
             labels, namespaces = selectors_of(by_pod, direction), selectors_of(by_namespace, direction)
             if labels is None or namespaces is None or labels[1] == Selector.of():
                 continue
-            is_told = selects_system_pods(labels[1]) or any(labels[0].matches(home) for home in homes)
-            if select_pods(namespaces[0], labels[1], pods) or (is_told and not select_pods(*labels, pods)):
+            is_known = selects_system_pods(labels[1]) or any(labels[0].matches(home) for home in homes)
+            if select_pods(namespaces[0], labels[1], pods) or (is_known and not select_pods(*labels, pods)):
                 pairs.append(pair)
     return pairs
 
@@ -186,7 +184,7 @@ def _and_or(policy: NetworkPolicy, direction: Direction, peers: tuple[Peer, Peer
         f"{policy.ref} allows pods {labels[1] if labels else ''} of {policy.ref.namespace}, and ALL pods of namespaces "
         f"{namespaces[0] if namespaces else ''}: {_listed(either)}; as one entry it would be {_listed(both)}"
     )
-    help_ = "for the latter write both selectors in one entry: remove the second dash"
+    help_ = "to allow only the latter, write both selectors in one entry: remove the second dash"
     return Finding(codes.AND_OR, message, peers[1].span, help_, (str(policy.ref),))
 
 
@@ -198,7 +196,7 @@ def _listed(keys: Iterable[str]) -> str:
 
 
 def check_ports(context: Context) -> Iterator[Finding]:
-    """Report names of ports that no destination has, and numbers that are those of Services."""
+    """Report names of ports that no destination has, and port numbers of Services."""
     pods = SelectedPods(context)
     for policy, direction, rule in _rules(pods):
         if rule.ports is not None and rule.ports_span is not None:
@@ -211,7 +209,7 @@ def _destinations(policy: NetworkPolicy, direction: Direction, rule: NetworkRule
     if rule.peers is None:
         return pods.pods
     if any(not peer.fields <= _LABELLED for peer in rule.peers):
-        return []  # what is outside has ports that nobody knows
+        return []  # the ports of destinations outside are unknown
     return list({pod.key: pod for peer in rule.peers for pod in pods_of_peer(peer, direction, pods)}.values())
 
 
@@ -228,14 +226,14 @@ def _ports(
             named = [port for port in declared if port.name == item.name]
             if not any(item.transport in (None, port.protocol) for port in named):
                 protocol = f"{item.transport} " if item.transport is not None else ""
-                message = f"{policy.ref} is about the {protocol}port `{item.name}`, and none of {where} has one"
+                message = f"{policy.ref} names the {protocol}port `{item.name}`, but none of {where} has it"
                 names = ", ".join(sorted({port.name for port in declared if port.name})) or "their numbers"
                 help_ = f"write protocol: {named[0].protocol}" if named else f"write one of {names}"
                 yield Finding(codes.PORT_NAME, message, _span(policy, rule.ports_span, item.name), help_, subjects)
         elif item.first is not None and item.last is None and all(port.number != item.first for port in declared):
             lead = _service(item.first, destinations, pods)
             if lead is not None:
-                message = f"{policy.ref} is about port {item.first}, which none of {where} exposes"
+                message = f"{policy.ref} names port {item.first}, which none of {where} exposes"
                 help_ = f"{item.first} is the port of Service {lead[0]}; write that of its pods, {lead[1]}"
                 yield Finding(PORT_NOT_EXPOSED, message, _span(policy, rule.ports_span, item.first), help_, subjects)
 
@@ -245,7 +243,7 @@ def _span(policy: NetworkPolicy, within: Span, text: str | int) -> Span:
 
 
 def _service(port: int, destinations: Sequence[Workload], pods: SelectedPods) -> tuple[str, int] | None:
-    """Return a Service that has this port, and the other port of its pods that it leads to."""
+    """Return a Service with this port, and the different port of its pods."""
     for pod in destinations[:20]:
         for key in pods.world.services_of(pod.key):
             targets = pods.world.target_ports(pods.world.services[key], port, pod)
@@ -264,8 +262,8 @@ def check_addresses(context: Context) -> Iterator[Finding]:
         for peer in rule.peers or ():
             inside = [pod.key for pod in pods.pods if not pod.host_network and _holds(peer.when, pod, pods)]
             if inside and peer.fields <= {"ipBlock", "networks"}:
-                message = f"{policy.ref} means pods too by this block: {enumerated(inside)}"
-                help_ = "select pods by labels, and leave their addresses out by except, or by a rule before"
+                message = f"{policy.ref} also matches pods by this block: {enumerated(inside)}"
+                help_ = "select pods by labels, and exclude their addresses with except, or in an earlier rule"
                 yield Finding(codes.POD_ADDRESSES, message, peer.span, help_, (str(policy.ref), *inside[:3]))
             yield from _reopened(policy, peer, rule.peers or ())
 
@@ -289,7 +287,7 @@ def _reopened(policy: NetworkPolicy, peer: Peer, peers: Sequence[Peer]) -> Itera
             if other is not peer and any(_is_inside(excepted, block) for block in blocks):
                 inner = _networks(other.when, excepted=True)
                 if not any(_is_inside(excepted, hole) for hole in inner):
-                    message = f"{policy.ref} leaves {excepted} out of one block, and another entry means all of it"
+                    message = f"{policy.ref} leaves {excepted} out of one block, but another entry contains it"
                     help_ = "write the exception in both entries"
                     yield Finding(codes.EXCEPTION_REOPENED, message, other.span, help_, (str(policy.ref),))
 

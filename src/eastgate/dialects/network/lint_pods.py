@@ -1,4 +1,4 @@
-"""What checks of network policies ask again and again: which pods a policy selects, and the layers of a pod."""
+"""Data for several checks of network policies: the pods of each policy, and the layers of each pod."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def network_policies(context: Context) -> list[NetworkPolicy]:
 
 
 class PodClass:
-    """Pods that the same network policies select; `layers` are those of each direction that has any."""
+    """Pods that the same network policies select. `layers` has the layer of each direction that has one."""
 
     def __init__(self, policies: tuple[NetworkPolicy, ...], context: Context) -> None:
         self.policies = policies
@@ -72,7 +72,7 @@ class SelectedPods:
 
     @cached_property
     def labels_in(self) -> Mapping[str, Mapping[str, set[str]]]:
-        """Return the labels of the pods of each namespace that has any: the values of each key."""
+        """Return the labels of the pods in each namespace with pods: the values of each key."""
         labels: dict[str, dict[str, set[str]]] = {}
         for pod in self.pods:
             values = labels.setdefault(pod.namespace, {})
@@ -85,24 +85,24 @@ class SelectedPods:
         return [policy for policy in self._selecting.get(pod.key, ()) if direction in policy.rules]
 
     def opens(self, pod: Workload, direction: Direction, other: Workload) -> bool:
-        """Return whether the policies of a pod may allow a connection to another one or, of ingress, from it."""
+        """Return whether the policies of a pod may allow a connection to another pod or, for ingress, from it."""
         pod_class = self._class_of.get(pod.key)
         layer = None if pod_class is None else pod_class.layers.get(direction)
         if pod_class is None or layer is None or pod is other:
             return True
         key = pod_class, direction, other.key
         if key not in self._opens:
-            self._opens[key] = self._context.can_allow(layer, self._towards(other, direction))
+            self._opens[key] = self._context.can_allow(layer, self._connection_to(other, direction))
         return self._opens[key]
 
-    def _towards(self, pod: Workload, direction: Direction) -> Request:
+    def _connection_to(self, pod: Workload, direction: Direction) -> Request:
         if direction is Direction.EGRESS:
             return as_destination(pod.namespace, pod.labels, self.world, self.world.address_of(pod))
         return as_source(pod, self.world)
 
 
 def as_destination(namespace: str, labels: Mapping[str, str], world: World, ip: str | None = None) -> Request:
-    """Return a connection to a pod, of which nothing else is known."""
+    """Return a connection to a pod. Its other attributes are unknown."""
     home = labels_text(world.namespace(namespace).labels)
     values: dict[Attribute, Known] = {
         DESTINATION_NAMESPACE: home,
@@ -115,7 +115,7 @@ def as_destination(namespace: str, labels: Mapping[str, str], world: World, ip: 
 
 
 def as_source(pod: Workload, world: World) -> Request:
-    """Return a connection from a pod, of which nothing else is known."""
+    """Return a connection from a pod. Its other attributes are unknown."""
     home = labels_text(world.namespace(pod.namespace).labels)
     values: dict[Attribute, Known] = {
         SOURCE_NAMESPACE: home,

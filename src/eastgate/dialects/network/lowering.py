@@ -1,4 +1,4 @@
-"""Peers and ports as predicates: the same for all kinds, at either end of a connection."""
+"""Peers and ports as predicates. The code is the same for all kinds, and for both ends of a connection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from eastgate.ir.labels import Selector
 
 @dataclass(frozen=True, slots=True)
 class PeerEnd:
-    """The end of a connection that the peers of a direction are about."""
+    """The end of a connection to which the peers of a direction refer."""
 
     namespace: Attribute
     labels: Attribute
@@ -37,16 +37,16 @@ class PeerEnd:
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """Return what peers look at."""
+        """Return the attributes that peers read."""
         return (self.namespace, self.labels, self.address, DESTINATION_NODE, DESTINATION_DOMAIN)
 
     def pods(self, namespaces: Selector, pods: Selector) -> Predicate:
-        """Match the pods that a selector selects in the namespaces that another selects."""
+        """Match pods that one selector selects, in namespaces that the other selects."""
         at = Is(self.namespace, Labelled(namespaces))
         return at if pods == Selector.of() else all_of([at, Is(self.labels, Labelled(pods))])
 
     def pods_in(self, namespace: str, pods: Selector) -> Predicate:
-        """Match the pods that a selector selects in one namespace."""
+        """Match pods that a selector selects in one namespace."""
         return self.pods(Selector.of({NAME_LABEL: namespace}), pods)
 
     def networks(self, networks: Iterable[Network], excepted: Sequence[Network] = ()) -> Predicate:
@@ -68,7 +68,7 @@ def on_nodes(nodes: Selector) -> Predicate:
 
 
 def in_domains(names: Iterable[str]) -> Predicate:
-    """Match destinations by the domain names that they were resolved from: `*.` is one or more whole labels."""
+    """Match destinations by the domain names that were resolved to them. `*.` means one or more labels."""
     plain = [name.lower().rstrip(".") for name in names]
     exact = frozenset(name for name in plain if not name.startswith("*."))
     parts: list[Predicate] = [Is(DESTINATION_DOMAIN, OneOf(exact))] if exact else []
@@ -77,9 +77,9 @@ def in_domains(names: Iterable[str]) -> Predicate:
 
 @dataclass(frozen=True, slots=True)
 class PortItem:
-    """One entry of `ports` or `protocols`: numbers, or names; neither means all ports of the transport.
+    """One entry of `ports` or `protocols`: numbers or names. With neither, it means all ports of the transport.
 
-    Without a transport, a name means that port of the destination, whichever transport it has.
+    Without a transport, a name means the port with this name at the destination, for any transport.
     """
 
     transport: str | None

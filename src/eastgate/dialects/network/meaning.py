@@ -1,4 +1,4 @@
-"""From a NetworkPolicy that has been checked to its meaning; the cluster-wide kinds are in `cluster_meaning.py`."""
+"""The meaning of network policies: from valid documents to the model and the IR."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from eastgate.reading.manifests.node import Node, drop_nulls
 from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
-# From a cluster-wide policy that has been checked to its meaning: three kinds, which name some things otherwise.
+# The three cluster-wide kinds, which have different names for some fields
 
 
 _PEERS = {Direction.INGRESS: "from", Direction.EGRESS: "to"}
@@ -163,7 +163,7 @@ def _rules(spec: Node | None, direction: Direction, ref: PolicyRef) -> tuple[Net
 
 
 def _rule(node: Node, index: int, direction: Direction, ref: PolicyRef) -> NetworkRule:
-    """Return the meaning of a rule. An empty list of peers or ports is as good as none."""
+    """Return the meaning of a rule. An empty list of peers or ports means the same as none."""
     peers, ports = _filled(node.get(_PEERS[direction])), _filled(node.get("ports"))
     namespace = ref.namespace or ""
     return make_rule(
@@ -209,7 +209,7 @@ def _port(node: Node) -> PortItem:
     return PortItem(transport, port.number, last.number if last is not None else None)
 
 
-# Network policies, read: each checked against its shape, and given its meaning.
+# Reading: the check of a document against its shape, and its meaning
 
 
 _FORMS: Final[dict[str, tuple[Record[Settings], Callable[[Document, Node, Settings], NetworkPolicy]]]] = {
@@ -221,9 +221,10 @@ _FORMS: Final[dict[str, tuple[Record[Settings], Callable[[Document, Node, Settin
 
 
 def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> NetworkPolicy | None:
-    """Return the policy that a document describes, where nothing is wrong with it.
+    """Return the policy of a document without errors.
 
-    In a NetworkPolicy a null is a field left out, but for labels; the definitions of the others refuse it.
+    In a NetworkPolicy, a null means a field left out, except in labels. The definitions of the other kinds refuse
+    nulls.
     """
     if document.kind == "NetworkPolicy":
         root = drop_nulls(root, lambda mapping, _name: mapping in ("matchLabels", "labels", "annotations"))

@@ -1,4 +1,4 @@
-"""A network policy of any of the four kinds, as it is once it has been read."""
+"""A network policy of any of the four kinds, after reading."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLUSTER_GROUP = "policy.networking.k8s.io"
 
 
 class NetworkTier(StrEnum):
-    """The tiers, in the order in which they decide. The last applies only where no policy of the second does."""
+    """The tiers, in the order of evaluation. The last applies only to pods without a policy of the second."""
 
     ADMIN = "Admin"
     NAMESPACED = "NetworkPolicy"
@@ -29,7 +29,7 @@ class NetworkTier(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Peer:
-    """One entry of `from` or `to`: its meaning, the fields that it sets, and where it is written."""
+    """One entry of `from` or `to`: its meaning, its fields, and the place where it is written."""
 
     when: Predicate
     fields: frozenset[str]
@@ -38,9 +38,9 @@ class Peer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkRule:
-    """One rule of one direction. `peers` and `ports` are what it asks of connections; None: anything will do.
+    """One rule of one direction. `peers` and `ports` restrict connections; None: no restriction.
 
-    `name` is the one that authors of cluster-wide policies may give it.
+    `name` is the optional name of a rule in a cluster-wide policy.
     """
 
     step: Step
@@ -58,10 +58,10 @@ class NetworkRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkPolicy:
-    """A policy. A direction that `rules` does not have is none of its business.
+    """A policy. It does not affect a direction that `rules` does not have.
 
-    A NetworkPolicy isolates the pods that it selects for its directions. `unused` are rules of directions that it does
-    not have. `types_span` is that of `policyTypes`, None where they follow from the rules.
+    A NetworkPolicy isolates the pods that it selects for its directions. `unused` are rules of other directions.
+    `types_span` is the span of `policyTypes`, or None if the directions follow from the rules.
     """
 
     ref: PolicyRef
@@ -91,11 +91,11 @@ class NetworkPolicy:
 
     @property
     def isolates(self) -> bool:
-        """Return whether it closes what it does not allow."""
+        """Return whether it denies connections that no rule allows."""
         return self.tier is NetworkTier.NAMESPACED
 
 
-# A rule of one direction, made of its peers and ports.
+# A rule of one direction, made from its peers and ports
 
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restriction(Generic[T]):
-    """A list of a rule that restricts it: as it is written, and what each of its items means."""
+    """A list that restricts a rule: its node, and the meaning of each item."""
 
     node: Node
     items: tuple[T, ...]
@@ -119,7 +119,7 @@ def make_rule(
     peers: Restriction[Predicate] | None,
     ports: Restriction[PortItem] | None,
 ) -> NetworkRule:
-    """Return the rule that matches ANY of the peers on ANY of the ports; all of them where there is no list."""
+    """Return the rule that matches ANY of the peers on ANY of the ports. A missing list matches all of them."""
     pieces = (*_pieces(peers, lambda when: when), *_pieces(ports, lambda port: on_ports((port,))))
     origin = Origin(ref, index, node.span, tuple(_parts(direction, peers, ports)), pieces=pieces)
     allowed = ALWAYS if peers is None else any_of(peers.items)
@@ -141,7 +141,7 @@ def _peers(peers: Restriction[Predicate]) -> Iterator[Peer]:
 
 
 def _pieces(listed: Restriction[T] | None, meaning: Callable[[T], Predicate]) -> Iterator[tuple[Predicate, Span]]:
-    """Yield the entries of a list, each with its text."""
+    """Yield the entries of a list, each with its span."""
     if listed is not None:
         yield from ((meaning(item), node.span) for node, item in zip(listed.node, listed.items, strict=False))
 

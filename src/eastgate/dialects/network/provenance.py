@@ -1,4 +1,4 @@
-"""Placements, stages, readings and rules that nobody wrote: as data, with words for people in `str`."""
+"""Placements, stages, readings and implied rules, as data. `str` is for output."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class StageName(enum.StrEnum):
 
 
 TO_ITSELF = ImpliedRule(RuleKind.ITSELF, "a pod's access to itself, which no network policy can block,")
-"""A rule for what a pod sends to its own address, which no network policy is about."""
+"""The rule for connections from a pod to its own address. No network policy applies to them."""
 
 
 NODE_TRAFFIC = ImpliedRule(
     RuleKind.PROBE, "traffic between a pod and its own node, which a NetworkPolicy always allows,"
 )
-"""A rule for traffic between a pod and its own node, which NetworkPolicies always allow."""
+"""The rule for traffic between a pod and its own node. NetworkPolicies always allow it."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnforcementReading:
-    """The setting that says whether the network applies the policies."""
+    """The setting that says whether the network enforces the policies."""
 
     choice: NetworkEnforcement
     setting: ClassVar[str] = "networkPolicies"

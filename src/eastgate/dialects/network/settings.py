@@ -1,4 +1,4 @@
-"""The setting of Kubernetes' network policies: whether the network of the cluster applies them."""
+"""The setting of Kubernetes' network policies: whether the network of the cluster enforces them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["NetworkEnforcement", "NetworkSettings"]
 
 
 class NetworkEnforcement(StrEnum):
-    """Whether the network plugin of a cluster applies network policies; without one they are stored and do nothing."""
+    """Whether the network plugin of a cluster enforces network policies. Without such a plugin they have no effect."""
 
     ENFORCE = "enforce"
     IGNORE = "ignore"

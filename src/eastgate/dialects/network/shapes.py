@@ -1,4 +1,4 @@
-"""A NetworkPolicy, field by field, as `networking.k8s.io/v1` has it; the other kinds are in `cluster_shapes.py`."""
+"""The fields of a NetworkPolicy in `networking.k8s.io/v1`. The other kinds are in `cluster_shapes.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Shape = Record[Settings]
 
 TRANSPORTS = ("TCP", "UDP", "SCTP")
 _OTHER_PROTOCOLS = {
-    "ICMP": (codes.PROTOCOL, "leave it out: what becomes of ICMP is not defined"),
+    "ICMP": (codes.PROTOCOL, "remove it: the effect on ICMP is not defined"),
     "HTTP": (codes.PROTOCOL, "write TCP, and the port"),
 }
 PROTOCOL = Choice(TRANSPORTS, codes.PROTOCOL, reasons=_OTHER_PROTOCOLS)
@@ -28,11 +28,11 @@ _block: Shape = Record(
             Text("a CIDR", validation.check_cidr),
             required=True,
             help="write cidr: 10.0.0.0/8",
-            about="The addresses: also those of pods, where they are in it.",
+            about="The addresses, including addresses of pods.",
         ),
         "except": Field(
             ListOf(Text("a CIDR", validation.check_cidr), "a list of CIDRs"),
-            about="Addresses of the block that are not meant. Another entry may mean them all the same.",
+            about="Exceptions from the block. Another entry may still match them.",
         ),
     },
     rules=(validation.check_block,),
@@ -47,7 +47,7 @@ _peer: Shape = Record(
             "selects. {} is all of them.",
         ),
         "namespaceSelector": Field(SELECTOR, about="The labels of namespaces. {} is all of them."),
-        "ipBlock": Field(_block, about="A block of addresses; it stands alone."),
+        "ipBlock": Field(_block, about="A block of addresses. No other field is allowed beside it."),
     },
     rules=(validation.check_peer,),
     advice={"namespace": "write namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ..}}"},
@@ -57,7 +57,7 @@ _port: Shape = Record(
     "a port",
     {
         "protocol": Field(PROTOCOL, about="TCP where it is left out."),
-        "port": Field(Anything(), about="A number, or the name of a port of the destination. Left out it is any port."),
+        "port": Field(Anything(), about="A number, or the name of a port of the destination. If left out, any port."),
         "endPort": Field(Whole(1, 65535, codes.END_PORT, "a port"), about="The last port of a range from `port`."),
     },
     rules=(validation.check_port,),
@@ -71,10 +71,8 @@ def _rule(peers: str, other: str) -> Shape:
     return Record(
         "a rule",
         {
-            peers: Field(
-                ListOf(_peer, "a list of peers"), about="Who is meant, ANY of them. Left out it is everybody."
-            ),
-            "ports": Field(ListOf(_port, "a list of ports"), about="ANY of them. Left out it is every port."),
+            peers: Field(ListOf(_peer, "a list of peers"), about="The peers, ANY of them. If left out, any peer."),
+            "ports": Field(ListOf(_port, "a list of ports"), about="ANY of them. If left out, every port."),
         },
         misspelt={**misspelt, other: peers, "port": "ports"},
         advice={
@@ -88,13 +86,17 @@ _types = Choice(("Ingress", "Egress"), codes.POLICY_TYPES)
 _spec: Shape = Record(
     "spec",
     {
-        "podSelector": Field(SELECTOR, about="The pods of the namespace that it is for. {} or left out: all of them."),
+        "podSelector": Field(SELECTOR, about="The pods of the namespace that it applies to. {} or left out: all."),
         "policyTypes": Field(
             ListOf(_types, "a list of policyTypes", validation.check_policy_types),
-            about="The directions that it isolates its pods for. Left out: Ingress, and Egress if it has egress rules.",
+            about="Directions for which it isolates its pods. If left out: Ingress, and Egress if it has egress rules.",
         ),
-        "ingress": Field(ListOf(_rule("from", "to"), "a list of rules"), about="What may come in. [] is nothing."),
-        "egress": Field(ListOf(_rule("to", "from"), "a list of rules"), about="What may go out. [] is nothing."),
+        "ingress": Field(
+            ListOf(_rule("from", "to"), "a list of rules"), about="Allowed incoming connections. [] allows none."
+        ),
+        "egress": Field(
+            ListOf(_rule("to", "from"), "a list of rules"), about="Allowed outgoing connections. [] allows none."
+        ),
     },
     misspelt={
         "selector": "podSelector",
@@ -109,7 +111,9 @@ _spec: Shape = Record(
         "namespaceSelector": "remove it: a NetworkPolicy selects pods of its own namespace",
     },
 )
-_resource: Shape = resource("NetworkPolicy", _spec, about="What may come into pods of a namespace, and go out of them.")
+_resource: Shape = resource(
+    "NetworkPolicy", _spec, about="Allowed connections into and out of the pods of a namespace."
+)
 NETWORK_POLICY: Shape = replace(
     _resource, fields={**_resource.fields, "spec": replace(_resource.fields["spec"], required=False)}
 )

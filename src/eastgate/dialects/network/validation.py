@@ -1,4 +1,4 @@
-"""Demands beyond the types of fields: those of the API server on NetworkPolicies, and of both generations of CRDs."""
+"""Checks beyond the types of fields: those of the API server for NetworkPolicies, and those of both CRD versions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from eastgate.settings import Settings
 Checking = Check[Settings]
 Demand = Callable[[Node, Checking], None]
 
-_LARGEST_PORT = 65535
-_LONGEST_CIDR = 43
-_LONGEST_RULE_NAME = 100
+_MAX_PORT = 65535
+_MAX_CIDR_CHARACTERS = 43
+_MAX_RULE_NAME_CHARACTERS = 100
 _WRITE_CIDR = "write it like 10.0.0.0/8; for one address 10.0.0.1/32"
 
 
@@ -30,19 +30,19 @@ _WRITE_CIDR = "write it like 10.0.0.0/8; for one address 10.0.0.1/32"
 
 
 def check_peer(node: Node, to: Checking) -> None:
-    """Report a peer that says nothing, and one that is both addresses and pods."""
+    """Report a peer without fields, and a peer with both addresses and pods."""
     fields = [key for key, _ in node.items()]
     if not fields:
-        way_out = "for everybody leave the list out; for all pods write namespaceSelector: {}"
+        way_out = "for any peer leave the list out; for all pods write namespaceSelector: {}"
         to.report(codes.EMPTY_PEER, "must specify a peer", node, help=way_out)
     elif "ipBlock" in fields and len(fields) > 1:
-        way_out = "put `- ` before ipBlock, so that it is an entry of its own"
+        way_out = "put `- ` before ipBlock to make it a separate entry"
         message = "may not specify both ipBlock and another peer"
         to.report(codes.BLOCK_BESIDE_SELECTOR, message, node.key_span("ipBlock"), help=way_out)
 
 
 def check_cidr(node: Node, to: Checking) -> None:
-    """Report a block that an API server takes for no CIDR."""
+    """Report a block that an API server refuses as a CIDR."""
     if network_of(node.text) is None:
         to.report(codes.CIDR, f"{quoted(node.text)} is not a valid CIDR", node, help=_cidr_help(node.text))
 
@@ -57,13 +57,13 @@ def _cidr_help(text: str) -> str:
 
 
 def check_block(node: Node, to: Checking) -> None:
-    """Report exceptions that are not inside of their block."""
+    """Report exceptions that are not inside their block."""
     block = network_of(node["cidr"].text)
     for excepted in node.get("except") or ():
         network = network_of(excepted.text)
         if block is not None and network is not None and not _is_strictly_inside(network, block):
             message = f"{quoted(excepted.text)} must be a strict subset of `{node['cidr'].text}`"
-            way_out = "write a smaller network inside of it; to close all of it, leave the block out"
+            way_out = "write a smaller network inside of it; to exclude all of it, remove the block"
             to.report(codes.EXCEPT, message, excepted, help=way_out)
 
 
@@ -74,7 +74,7 @@ def _is_strictly_inside(inner: Network, outer: Network) -> bool:
 
 
 def check_port(node: Node, to: Checking) -> None:
-    """Report a port that is neither a number nor a name, and a range without a beginning."""
+    """Report a port that is neither a number nor a name, and a range without a start."""
     port, last = node.get("port"), node.get("endPort")
     if port is not None and not _is_port(port, to):
         return
@@ -102,8 +102,8 @@ def _is_port(node: Node, to: Checking) -> bool:
         to.report(codes.PORT, f"{quoted(value)} is not a port: {problem}", node, help=way_out)
     elif isinstance(value, bool) or not isinstance(value, int):
         to.report(codes.PORT, f"expected a port, found {node.kind}", node, help="write a number, or a name")
-    elif not 1 <= value <= _LARGEST_PORT:
-        message = f"{value} is not between 1 and {_LARGEST_PORT}"
+    elif not 1 <= value <= _MAX_PORT:
+        message = f"{value} is not between 1 and {_MAX_PORT}"
         to.report(codes.PORT, message, node, help="for all ports leave `port` out")
     else:
         return True
@@ -111,7 +111,7 @@ def _is_port(node: Node, to: Checking) -> bool:
 
 
 def check_policy_types(node: Node, to: Checking) -> None:
-    """Report more types than there are."""
+    """Report more types than exist."""
     if len(list(node)) > 2:
         message = "may not specify more than two policyTypes"
         to.report(codes.POLICY_TYPES, message, node, help="write [Ingress], [Egress] or [Ingress, Egress]")
@@ -121,7 +121,7 @@ def check_policy_types(node: Node, to: Checking) -> None:
 
 
 def exactly_one(what: str, *, empty: str) -> Demand:
-    """Return the demand that a mapping has exactly one of its fields."""
+    """Return a check that a mapping has exactly one of its fields."""
 
     def demand(node: Node, to: Checking) -> None:
         fields = [key for key, _ in node.items()]
@@ -129,14 +129,14 @@ def exactly_one(what: str, *, empty: str) -> Demand:
             to.report(codes.ONE_FIELD, f"{what} has exactly one field, and this has none", node, help=empty)
         elif len(fields) > 1:
             names = enumerated([f"`{name}`" for name in fields], "and")
-            way_out = "write an entry for each: a connection matches where ANY of them does"
+            way_out = "write one entry for each: ANY of them may match"
             to.report(codes.ONE_FIELD, f"{what} has exactly one field, not {names}", node, help=way_out)
 
     return demand
 
 
 def filled(what: str, most: int, *, empty: str) -> Demand:
-    """Return the demand that a list has at least one entry, and no more than an API server takes."""
+    """Return a check that a list has at least one entry, and no more than an API server accepts."""
 
     def demand(node: Node, to: Checking) -> None:
         if not list(node):
@@ -147,7 +147,7 @@ def filled(what: str, most: int, *, empty: str) -> Demand:
 
 
 def at_most(what: str, most: int) -> Demand:
-    """Return the demand that a list has no more entries than an API server takes."""
+    """Return a check that a list has no more entries than an API server accepts."""
 
     def demand(node: Node, to: Checking) -> None:
         count = len(list(node))
@@ -159,7 +159,7 @@ def at_most(what: str, most: int) -> Demand:
 
 
 def no_duplicates(node: Node, to: Checking) -> None:
-    """Report an entry of a set that is written twice."""
+    """Report a duplicate entry of a set."""
     seen: set[str] = set()
     for item in node:
         if item.text in seen:
@@ -169,7 +169,7 @@ def no_duplicates(node: Node, to: Checking) -> None:
 
 def check_network(node: Node, to: Checking) -> None:
     """Report a network that `isCIDR` refuses."""
-    if strict_network_of(node.text) is None or len(node.text) > _LONGEST_CIDR:
+    if strict_network_of(node.text) is None or len(node.text) > _MAX_CIDR_CHARACTERS:
         to.report(codes.CIDR, f"{quoted(node.text)} is not a valid CIDR", node, help=_cidr_help(node.text))
 
 
@@ -177,7 +177,7 @@ def check_domain(node: Node, to: Checking) -> None:
     """Report a domain name that the pattern of the CRD refuses."""
     problem = domain_pattern_problem(node.text)
     if problem is not None:
-        way_out = "write a name such as example.com, or *.example.com for what is below it"
+        way_out = "write a name such as example.com, or *.example.com for its subdomains"
         to.report(codes.DOMAIN_NAME, f"{quoted(node.text)} is not a domain name: {problem}", node, help=way_out)
 
 
@@ -186,27 +186,27 @@ def check_domain_action(node: Node, to: Checking) -> None:
     action = node["action"].text
     for peer in node["to"]:
         if action in ("Deny", "Pass") and "domainNames" in peer:
-            way_out = "write what may be reached, in a rule that accepts, and deny the networks after it"
+            way_out = "accept the names in one rule, and deny networks in a later rule"
             message = f"a rule with `action: {action}` cannot have domainNames"
             to.report(codes.DOMAIN_DENIED, message, peer.key_span("domainNames"), help=way_out)
 
 
 def check_named_port(ports_field: str, name_field: str) -> Demand:
-    """Return the demand that named ports do not stand beside peers that are no pods."""
+    """Return a check that a rule with named ports has only pods as peers."""
 
     def demand(node: Node, to: Checking) -> None:
         outside = [name for peer in node["to"] for name in ("networks", "nodes", "domainNames") if name in peer]
         for item in node.get(ports_field) or ():
             if outside and name_field in item:
                 message = f"`{outside[0]}` cannot be set with a named port: only pods have names for ports"
-                way_out = "write the number of the port, or a rule of its own for these peers"
+                way_out = "write the port number, or a separate rule for these peers"
                 to.report(codes.NAMED_PORT_OUTSIDE, message, item.key_span(name_field), help=way_out)
 
     return demand
 
 
 def check_range(node: Node, to: Checking) -> None:
-    """Report a range of v1alpha2 that does not grow."""
+    """Report a range of v1alpha2 whose end is not larger than its start."""
     start, end = node["start"].number, node["end"].number
     if start >= end:
         message = f"start port {start} must be less than end port {end}"
@@ -215,7 +215,7 @@ def check_range(node: Node, to: Checking) -> None:
 
 
 def check_v1alpha1_range(node: Node, to: Checking) -> None:
-    """Report a range of v1alpha1 in which no port is."""
+    """Report a range of v1alpha1 that contains no port."""
     start, end = node["start"].number, node["end"].number
     if start > end:
         message = f"no port is in a range from {start} to {end}"
@@ -224,13 +224,15 @@ def check_v1alpha1_range(node: Node, to: Checking) -> None:
 
 def check_rule_name(node: Node, to: Checking) -> None:
     """Report a name of a rule that is too long."""
-    if len(node.text) > _LONGEST_RULE_NAME:
-        message = f"the name of a rule has at most {_LONGEST_RULE_NAME} characters, and this has {len(node.text)}"
+    if len(node.text) > _MAX_RULE_NAME_CHARACTERS:
+        message = (
+            f"the name of a rule has at most {_MAX_RULE_NAME_CHARACTERS} characters, and this has {len(node.text)}"
+        )
         to.report(codes.RULE_NAME, message, node, help="write a shorter name")
 
 
 def check_baseline_name(document: Node, to: Checking) -> None:
-    """Report a baseline of another name than `default`."""
+    """Report a baseline with a name other than `default`."""
     name = document["metadata"].get("name")
     if name is not None and name.value != "default":
         message = "only one BaselineAdminNetworkPolicy, with the name `default`, can be in a cluster"

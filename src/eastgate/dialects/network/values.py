@@ -1,4 +1,4 @@
-"""Networks, ports and domain names, as API servers take them."""
+"""Networks, ports and domain names, as API servers accept them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _LABEL = r"[a-zA-Z0-9]([-a-zA-Z0-9_]*[a-zA-Z0-9])?"
 _DOMAIN = regex(rf"(\*\.)?({_LABEL}\.)+{_LABEL}\.?")
 _PORT_CHARACTERS = regex(r"[-a-z0-9]+")
 _LETTER = regex(r"[a-z]")
-_LONGEST_PORT_NAME = 15
+_MAX_PORT_NAME_CHARACTERS = 15
 _IPV4 = 4
 
 
 def strict_network_of(text: str) -> Network | None:
-    """Return the network of a CIDR as CEL's `isCIDR` takes it: no octet begins with a 0.
+    """Return the network of a CIDR as CEL's `isCIDR` accepts it: no octet begins with a 0.
 
-    Host bits are dropped. IPv4 that is written as IPv6 is no CIDR there.
+    Host bits are dropped. For `isCIDR`, IPv4 written as IPv6 is not a CIDR.
     """
     address, slash, prefix = text.partition("/")
     if not slash or not _PREFIX.fullmatch(prefix) or (prefix != "0" and prefix.startswith("0")) or "%" in address:
@@ -33,7 +33,7 @@ def strict_network_of(text: str) -> Network | None:
 
 
 def network_of(text: str) -> Network | None:
-    """Return the network of a CIDR as the validation of NetworkPolicies takes it: octets may begin with zeros."""
+    """Return the network of a CIDR as the validation of NetworkPolicies accepts it: octets may begin with zeros."""
     address, slash, prefix = text.partition("/")
     if not slash or not _PREFIX.fullmatch(prefix) or "%" in address:
         return None
@@ -45,22 +45,22 @@ def network_of(text: str) -> Network | None:
 
 
 def port_name_problem(text: str) -> str | None:
-    """Describe why a text is no name of a port (IANA_SVC_NAME); None where it is one."""
-    if not text or len(text) > _LONGEST_PORT_NAME:
-        return f"a name has 1 to {_LONGEST_PORT_NAME} characters"
+    """Return why a text is not a port name (IANA_SVC_NAME), or None if it is one."""
+    if not text or len(text) > _MAX_PORT_NAME_CHARACTERS:
+        return f"a name has 1 to {_MAX_PORT_NAME_CHARACTERS} characters"
     if not _PORT_CHARACTERS.fullmatch(text):
         return "a name has lower case letters, digits and dashes"
     if not _LETTER.search(text):
         return "a name has at least one letter"
     if text.startswith("-") or text.endswith("-") or "--" in text:
-        return "a dash stands between letters or digits, and alone"
+        return "a dash must be between letters or digits, and never beside another dash"
     return None
 
 
 def domain_pattern_problem(text: str) -> str | None:
-    """Describe why a text is no domain name of a peer; None where it is one."""
+    """Return why a text is not a domain name of a peer, or None if it is one."""
     if _DOMAIN.fullmatch(text):
         return None
     if "*" in text:
-        return "`*.` stands before a domain name with a dot, and nowhere else"
+        return "`*.` must be at the beginning, before a domain name with a dot"
     return "a domain name has labels of letters and digits, and at least one dot"

@@ -1,4 +1,4 @@
-"""How network policies are described."""
+"""Descriptions of network policies."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from eastgate.ir import Layer
 from eastgate.ir.labels import Selector
 from eastgate.settings import Settings
 
-# The conditions that network policies would show.
+# Conditions that network policies would show
 
 
 def conditions(
     policy: NetworkPolicy, _policies: Sequence[NetworkPolicy], _settings: Settings, world: World
 ) -> list[Condition]:
-    """Return whether a policy selects anything."""
+    """Return the condition that says whether a policy selects pods."""
     if any(world.select(target) for target in policy.targets):
         message = "it is in audit mode: it is reported and decides nothing" if policy.audit else "it is in order"
         return [Condition("Accepted", "True", "Accepted", message)]
@@ -35,7 +35,7 @@ def conditions(
 
 
 def _action(policy: NetworkPolicy) -> str:
-    """Return what its rules do; `ISOLATE` where a NetworkPolicy has none."""
+    """Return the effect of its rules, or `ISOLATE` for a NetworkPolicy without rules."""
     actions = dict.fromkeys(rule.action for rule in policy.all_rules)
     return "/".join(actions) or ("ISOLATE" if policy.isolates else "-")
 

@@ -1,6 +1,10 @@
-"""Layers as symbols: what can be said of requests that are not, or not wholly, known.
+"""Symbolic evaluation of layers for requests with unknown attributes.
 
-Read `stages` (the one reading of the five stages), `trees`, `partial` (layers to decision trees), `judging`
-(three-valued judgements), `completions` (allow only if every completion does), `cells` and `callers` (what no rule
-tells apart), `witnesses` (requests that show a finding).
+A good order to read the modules:
+
+- `stages`: all stages in one ordered form
+- `trees` and `partial`: partial evaluation of layers to decision trees
+- `judging` and `completions`: three-valued evaluation, and ALLOW only if every completion allows
+- `cells` and `callers`: sets of values and of callers that no rule distinguishes
+- `witnesses`: requests that show a finding
 """

@@ -1,7 +1,7 @@
-"""Whether a regular expression matches the identities of all service accounts of some namespaces, or of none.
+"""Tests whether a regular expression matches the identities of all service accounts of some namespaces, or of none.
 
-Identities are `spiffe://<trust domain>/ns/<namespace>/sa/<name>`, in which the namespace or the name may be any but
-some. The expression becomes an automaton, which is walked with all of them at once.
+Identities are `spiffe://<trust domain>/ns/<namespace>/sa/<name>`. The namespace or the name may be any name with some
+exceptions. The expression becomes an automaton that reads all these identities at once.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import Final, TypeAlias
 from eastgate.basics.regexes import regex
 
 AnyBut: TypeAlias = frozenset[str]
-"""A name: any but these."""
+"""Any name except these."""
 
 _NAME_CHARACTERS: Final = frozenset(string.ascii_letters + string.digits + "._-")
 _CHARACTERS: Final = _NAME_CHARACTERS | {"/", ":"}
 _NAME: Final = r"(?:[A-Za-z0-9_-]|\\[.-])+"
 _NAMES = regex(rf"/ns/({_NAME})/(?:\(\.\+/\|\))?(?:sa/({_NAME}))?")
-_MOST_STATES: Final = 400
+_MAX_STATES: Final = 400
 
 _States: TypeAlias = frozenset[int]
 
 
 @lru_cache(maxsize=16_384)
 def names_in(pattern: str) -> tuple[tuple[str, str | None], ...]:
-    """Return the namespaces that an expression names, each with the account that it names there, if any."""
+    """Return the namespaces in an expression, each with the account that the expression names in it, if any."""
     names = ((match[1], match[2]) for match in _NAMES.finditer(pattern))
     return tuple((_unescaped(namespace), _unescaped(name) if name is not None else None) for namespace, name in names)
 
@@ -40,7 +40,7 @@ def _unescaped(text: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def matches_all(pattern: str, pieces: tuple[str | AnyBut, ...]) -> bool | None:
-    """Return whether an expression matches ALL identities that are made of these pieces; False: NONE, None: some."""
+    """Return whether an expression matches ALL identities that consist of these pieces; False: NONE, None: some."""
     try:
         automaton = _Automaton(pattern)
         reached = {automaton.start}
@@ -56,7 +56,7 @@ def matches_all(pattern: str, pieces: tuple[str | AnyBut, ...]) -> bool | None:
 
 
 class _Automaton:
-    """Reads a text with an expression: after each character it is in a set of states."""
+    """A nondeterministic automaton for an expression. After each character of a text it is in a set of states."""
 
     def __init__(self, pattern: str) -> None:
         self._moves: list[list[tuple[frozenset[str], int]]] = []
@@ -70,7 +70,7 @@ class _Automaton:
         self.start = self._closed([first])
 
     def accepts(self, states: _States) -> bool:
-        """Return whether a text that leads here is matched."""
+        """Return whether the expression matches a text that leads to these states."""
         return self._end in states
 
     def read(self, states: _States, text: str) -> _States:
@@ -82,11 +82,11 @@ class _Automaton:
         return states
 
     def read_names(self, before: Iterable[_States], but: AnyBut) -> Iterator[_States]:
-        """Yield all sets of states after some name, other than these."""
+        """Yield all sets of states after any name except these."""
         told_apart = (self._named | set("".join(but))) & _NAME_CHARACTERS
         others = sorted(_NAME_CHARACTERS - told_apart)[:1]
         alphabet = [*sorted(told_apart), *others]
-        # Beside the states: the name so far, as long as one of those that are left out may become of it.
+        # In addition to the states: the name so far, if it may still become one of the exceptions.
         ahead: list[tuple[_States, str | None]] = [(states, "") for states in before]
         seen: set[tuple[_States, str | None]] = set()
         while ahead:
@@ -98,13 +98,13 @@ class _Automaton:
                 if step in seen:
                     continue
                 seen.add(step)
-                if len(seen) > _MOST_STATES:
+                if len(seen) > _MAX_STATES:
                     raise NotImplementedError
                 ahead.append(step)
                 if kept not in but:
                     yield step[0]
 
-    # The expression
+    # Construction of the automaton
 
     def _state(self) -> int:
         self._moves.append([])
@@ -121,7 +121,7 @@ class _Automaton:
         return frozenset(closed)
 
     def _add(self, parsed: object, state: int) -> int:
-        """Add what is parsed behind a state, and return the state behind it."""
+        """Add the parsed part after a state, and return the last state of the part."""
         for operator, argument in parsed:  # type: ignore[attr-defined] # the parser has no types
             state = self._add_piece(str(operator), argument, state)
         return state

@@ -1,4 +1,4 @@
-"""The cells of callers in one mesh, and what atoms say of all callers of a cell."""
+"""The caller cells of one mesh, and the evaluation of atoms for all callers of a cell."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from eastgate.ir.symbolic.callers import (
 from eastgate.ir.symbolic.names import MeshNames, MeshNaming
 
 CALLER_ATTRIBUTES = frozenset({IDENTITY, MESH_NAME})
-_OTHER = "_other_"  # a name that an account may have and nobody has
+_UNUSED_NAME = "_other_"  # a valid account name that no account has
 
 
 class CallerCells:
-    """The cells of callers in one mesh, and what atoms say of all callers of a cell."""
+    """The caller cells of one mesh, and the evaluation of atoms for all callers of a cell."""
 
     def __init__(self, naming: MeshNaming) -> None:
         self.names = MeshNames(naming)
@@ -50,15 +50,15 @@ class CallerCells:
         self._apart: frozenset[CallerCell] = frozenset()
 
     def tell_apart(self, cells: Iterable[CallerCell]) -> None:
-        """Let these be all the cells that there are, so that the accounts with a cell of their own are in no other."""
+        """Set the complete list of cells. An account with its own cell belongs to no other cell."""
         self._apart = frozenset(cells)
 
-    # Which cells there are
+    # List of cells
 
     def cells(self, asked: Iterable[Is], known: Iterable[str] = (), *, with_names: bool = False) -> list[CallerCell]:
-        """Return all cells that these atoms tell apart, and one for each of the known identities.
+        """Return all cells that these atoms distinguish, and one cell for each known identity.
 
-        `with_names`: also those of callers who have a name and no SPIFFE ID, where an atom looks at names.
+        `with_names`: also cells of callers with a name but no SPIFFE ID, if an atom reads names.
         """
         atoms = list(dict.fromkeys(atom for atom in asked if atom.attribute in CALLER_ATTRIBUTES))
         cells: set[CallerCell] = set(map(IdentityCell, known))
@@ -99,9 +99,10 @@ class CallerCells:
         return cells
 
     def literally_named_by(self, atom: Is) -> list[CallerCell]:
-        """Return the cells of callers whom Linkerd knows by SPIFFE IDs that an atom names, though accounts have these.
+        """Return the cells of callers whose Linkerd name is the SPIFFE ID of an account, if an atom names this ID.
 
-        Linkerd calls an account by another name: these are other callers, whose certificates have the SPIFFE ID.
+        Linkerd gives the account itself another name. So these callers are not the account: they have a certificate
+        with its SPIFFE ID.
         """
         if atom.attribute != MESH_NAME or not isinstance(atom.matcher, OneOf):
             return []
@@ -109,19 +110,19 @@ class CallerCells:
         return [Name(name) for name in names if name.startswith(SCHEME) and self.names.account(name) is not None]
 
     def cell_of_name(self, mesh_name: str) -> CallerCell:
-        """Return the cell of the caller whom Linkerd calls so."""
+        """Return the cell of the caller with this Linkerd name."""
         identity = mesh_name if mesh_name.startswith(SCHEME) else self.names.identity(mesh_name)
         return IdentityCell(identity) if identity is not None else Name(mesh_name)
 
     def representative(self, cell: CallerCell) -> tuple[str | None, str | None]:
         """Return the SPIFFE ID and the name of one caller of a cell."""
-        identity, name = cell.example(_OTHER)
+        identity, name = cell.example(_UNUSED_NAME)
         return identity, name if name is not None or identity is None else self.names.mesh_name(identity)
 
-    # What an atom says of all callers of a cell
+    # Evaluation of atoms
 
     def settle(self, atom: Is, cell: CallerCell) -> Predicate:
-        """Return the atom for callers of a cell: ALWAYS, NEVER, or what still has to be asked of them."""
+        """Return the atom for callers of a cell: ALWAYS, NEVER, or a condition that still depends on the caller."""
         match cell:
             case AnonymousCell():
                 return NEVER
@@ -141,8 +142,8 @@ class CallerCells:
         return _settle_identity(atom, cell)
 
     def settle_pattern(self, pattern: str, cell: CallerCell) -> Predicate | None:
-        """Return ALWAYS or NEVER where a regular expression matches all identities of a cell, or none; None: some."""
-        named = names_in(pattern)  # of all that have a cell of their own, only these can make a difference
+        """Return ALWAYS or NEVER if a regular expression matches all or no identities of a cell; None: some."""
+        named = names_in(pattern)  # of the accounts with their own cells, only these matter
         match cell:
             case AccountsIn(domain, namespace):
                 names = (name for _, name in named if name is not None)
@@ -166,7 +167,7 @@ class CallerCells:
                     return NEVER
                 return Is(IDENTITY, Suffix(account)) if account else ALWAYS
             case OneOf() | Suffix():
-                return NEVER  # whom an atom names has a cell
+                return NEVER  # a caller that an atom names has its own cell
             case Prefix(text) if text.startswith(SCHEME):
                 return NEVER
             case _:
@@ -175,10 +176,10 @@ class CallerCells:
     # Classes of cells
 
     def classes(self, cells: Iterable[CallerCell], asked: Iterable[Is | Computed]) -> list[list[CallerCell]]:
-        """Group cells that none of these atoms tells apart."""
+        """Group cells that none of these atoms distinguishes."""
         signatures = _Signatures(self, asked)
         if signatures.computed:
-            return [[cell] for cell in cells]  # a test of its own may tell any two apart
+            return [[cell] for cell in cells]  # a computed test may distinguish any two cells
         classes: dict[Hashable, list[CallerCell]] = defaultdict(list)
         for cell in cells:
             classes[signatures.of(cell)].append(cell)
@@ -193,7 +194,7 @@ def _pattern_of(matcher: Prefix | Suffix) -> str:
 def _settle_identity(atom: Is, cell: CallerCell) -> Predicate:
     match atom.matcher:
         case OneOf():
-            return NEVER  # whom an atom names has a cell
+            return NEVER  # a caller that an atom names has its own cell
         case AccountsOf(domain, namespace):
             return ALWAYS if cell == AccountsIn(domain, namespace) else NEVER
         case AnyAccount(domain):
@@ -219,7 +220,7 @@ def _settle_name(atom: Is, cell: Name | NamesUnder | OtherNames) -> Predicate:
 
 
 class _Signatures:
-    """Tells which of many atoms hold for a cell without asking each: what is exact is looked up."""
+    """Finds the atoms that hold for a cell. Exact values are looked up instead of evaluated one by one."""
 
     def __init__(self, callers: CallerCells, asked: Iterable[Is | Computed]) -> None:
         self._callers = callers
@@ -243,7 +244,7 @@ class _Signatures:
                 self._ranges.append(atom)
 
     def of(self, cell: CallerCell) -> Hashable:
-        """Return something that is equal for two cells that no atom tells apart."""
+        """Return a key that is equal for two cells that no atom distinguishes."""
         if isinstance(cell, AnonymousCell):
             return None
         identity, name = self._callers.representative(cell)

@@ -1,9 +1,9 @@
-"""Cells of callers: one for all callers that no rule distinguishes.
+"""Caller cells: each cell contains all callers that no rule distinguishes.
 
-A caller is known by its SPIFFE ID, and what Linkerd calls it follows from that. Every identity that a rule names, or
-that is known otherwise, is a cell of its own; all others fall into few: the other accounts of a namespace, the other
-accounts of the trust domain, other identities, nobody. Where names count that no SPIFFE ID brings about (DNS names of
-elsewhere), there are cells for these too.
+A caller is known by its SPIFFE ID, and its Linkerd name follows from it. Each identity that a rule or another source
+names has its own cell. All others are in a few cells: the other accounts of a namespace, the other accounts of the
+trust domain, other identities, and anonymous callers. If rules read names that follow from no SPIFFE ID (DNS names of
+other meshes), there are cells for these names too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from eastgate.ir.spiffe import SCHEME, account_of, service_account_id
 
 
 class CallerKind(StrEnum):
-    """The kinds of callers in the order in which tables show them: exact ones, groups, and all others."""
+    """The kinds of callers, in the order of tables: exact callers, groups, all others."""
 
     SERVICE_ACCOUNT = "serviceAccount"
     SPIFFE = "spiffe"
@@ -38,29 +38,29 @@ class CallerCell:
 
     @property
     def stem(self) -> str:
-        """Return how the SPIFFE IDs of all callers in it begin."""
+        """Return the common prefix of the SPIFFE IDs of its callers."""
         return SCHEME
 
     def kind_in(self, _domain: str, /) -> CallerKind:
-        """Return its kind."""
+        """Return the kind of the cell."""
         return self.kind
 
     def account_in(self, _domain: str, /) -> tuple[str, str] | None:
-        """Return namespace and name of its accounts in a trust domain, empty for those that no cell names."""
+        """Return namespace and name of its accounts in a trust domain; empty texts for accounts that no cell names."""
         return None
 
     def name_in(self, _domain: str, /) -> str:
-        """Return its name among the cells of its kind."""
+        """Return the name of the cell, unique for its kind."""
         return ""
 
     def id_in(self, _domain: str, /) -> str:
-        """Return its id, by which graphs and comparisons name it."""
+        """Return the ID of the cell in graphs and comparisons."""
         return str(self)
 
     def example(self, fresh: str, name: str | None = None, /) -> tuple[str | None, str | None]:
-        """Return the SPIFFE ID of a caller in it; and the name, where no SPIFFE ID brings it about.
+        """Return the SPIFFE ID of a caller of the cell, and its Linkerd name if the name does not follow from the ID.
 
-        `fresh` is a name that nobody has, and `name` what the SPIFFE ID ends in, where the cell leaves that open.
+        `fresh` is a name that no caller has. `name` is the end of the SPIFFE ID, if the cell leaves that open.
         """
         raise NotImplementedError
 
@@ -95,7 +95,7 @@ class IdentityCell(CallerCell):
 
 @dataclass(frozen=True, slots=True)
 class AccountsIn(CallerCell):
-    """All service accounts of a namespace that have no cell of their own."""
+    """All service accounts of a namespace without their own cells."""
 
     domain: str
     namespace: str
@@ -125,7 +125,7 @@ class AccountsIn(CallerCell):
 
 @dataclass(frozen=True, slots=True)
 class OtherAccounts(CallerCell):
-    """All service accounts of the trust domain in namespaces that have no cell."""
+    """All service accounts of the trust domain in namespaces without their own cells."""
 
     domain: str
     kind = CallerKind.OTHER_ACCOUNT
@@ -149,7 +149,7 @@ class OtherAccounts(CallerCell):
 
 @dataclass(frozen=True, slots=True)
 class OtherIdentities(CallerCell):
-    """Everybody else who has a SPIFFE ID."""
+    """All other callers with a SPIFFE ID."""
 
     kind = CallerKind.OTHER_SPIFFE
 
@@ -165,14 +165,14 @@ class OtherIdentities(CallerCell):
 
 @dataclass(frozen=True, slots=True)
 class Name(CallerCell):
-    """The caller with one name in the mesh, and no SPIFFE ID; or with a SPIFFE ID by which Linkerd knows it."""
+    """The caller with one name in the mesh: without a SPIFFE ID, or with a SPIFFE ID that is its Linkerd name."""
 
     name: str
     kind = CallerKind.NAME
 
     @property
     def identity(self) -> str | None:
-        """Return its SPIFFE ID, if it has one."""
+        """Return the SPIFFE ID of the caller, if it has one."""
         return self.name if self.name.startswith(SCHEME) else None
 
     def __str__(self) -> str:
@@ -190,7 +190,7 @@ class Name(CallerCell):
 
 @dataclass(frozen=True, slots=True)
 class NamesUnder(CallerCell):
-    """All callers without a SPIFFE ID whose name in the mesh ends so, and who are in no narrower cell."""
+    """All callers without a SPIFFE ID whose name in the mesh has one suffix, and that are in no narrower cell."""
 
     suffix: str
     kind = CallerKind.SUFFIX
@@ -210,7 +210,7 @@ class NamesUnder(CallerCell):
 
 @dataclass(frozen=True, slots=True)
 class OtherNames(CallerCell):
-    """Everybody else who has a name in the mesh and no SPIFFE ID."""
+    """All other callers with a name in the mesh and no SPIFFE ID."""
 
     kind = CallerKind.OTHER_NAME
 
@@ -226,7 +226,7 @@ class OtherNames(CallerCell):
 
 @dataclass(frozen=True, slots=True)
 class AnonymousCell(CallerCell):
-    """A caller without any name."""
+    """An anonymous caller."""
 
     kind = CallerKind.NONE
 
@@ -241,7 +241,7 @@ class AnonymousCell(CallerCell):
 
 
 def cells_around(identity: str | None, domain: str) -> Iterator[CallerCell]:
-    """Yield the cells that a caller may be in, the narrowest first; None: it has no identity."""
+    """Yield the cells that a caller may be in, the narrowest first. None: the caller is anonymous."""
     if identity is None:
         yield AnonymousCell()
         return

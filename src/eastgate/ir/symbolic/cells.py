@@ -1,7 +1,6 @@
-"""Cells of attributes: values that no atom tells apart, with one value to stand for each cell.
+"""Cells of attributes: sets of values that no atom distinguishes, each represented by one value.
 
-An attribute has endlessly many values, but rules compare it with only a few, so its values fall into finitely many
-cells.
+An attribute has endlessly many values, but rules compare it with only a few. So its values form finitely many cells.
 """
 
 from __future__ import annotations
@@ -39,29 +38,29 @@ from eastgate.ir.spiffe import has_accounts_path, service_account_id
 from eastgate.ir.symbolic.simplify import both
 from eastgate.ir.symbolic.trees import DecisionNode, Entry, Tree
 
-# Decision trees as short decision lists, for people and for comparing: the FIRST entry whose condition holds decides.
+# Decision trees as short decision lists, for output and comparison: the FIRST entry whose condition holds decides.
 #
-# A list is built from the ends of a tree backwards, and what nobody can take disappears on the way.
+# A list is built from the leaves of a tree backwards. Entries that no request can reach are removed on the way.
 
 
-_MOST_ENTRIES = 400
-MOST_COMPARED = 120  # entries that are compared with each other
+_MAX_ENTRIES = 400
+MAX_COMPARED_ENTRIES = 120  # entries that are compared with each other
 
 
-class TooManyEntries(Exception):  # noqa: N818 - it is an answer: too much to be read
-    """More conditions than anybody reads."""
+class TooManyEntries(Exception):  # noqa: N818 - an answer: too long to read
+    """A decision list is too long to read."""
 
 
 class End(Protocol):
-    """The end of a decision list. `is_unopposed`: it allows because no rule applied."""
+    """The end of a decision list. `is_unopposed`: it allows because no rule matched."""
 
     @property
     def allowed(self) -> bool:
-        """Return whether it allows."""
+        """Return whether the end allows."""
 
     @property
     def is_unopposed(self) -> bool:
-        """Return whether it allows because no rule applied."""
+        """Return whether the end allows because no rule matched."""
 
 
 L = TypeVar("L")
@@ -79,20 +78,21 @@ def _listed(tree: Tree[L], known: dict[int, list[Entry[L]]]) -> list[Entry[L]]:
     entries = known.get(id(tree))
     if entries is None:
         nested = [*tree.tests, (ALWAYS, tree.otherwise)]
-        entries = _tidy(entry for when, node in nested for entry in _guarded(when, _listed(node, known)))
+        entries = _without_redundant(entry for when, node in nested for entry in _guarded(when, _listed(node, known)))
         known[id(tree)] = entries
     return entries
 
 
 def in_sequence(lists: Sequence[Sequence[Entry[E]]], nothing: E) -> list[Entry[E]]:
-    """Combine lists of which ALL must allow, in this order; the first denial decides. Raises TooManyEntries.
+    """Combine lists in order. ALL must allow, and the first denial decides. Raises TooManyEntries.
 
-    An open end behind an acceptance is that acceptance; `nothing` is the end of no lists at all.
+    If one list accepts and a later one ends because no rule matched, the result is the acceptance. `nothing` is the end
+    for an empty sequence of lists.
     """
     rest = [Entry(ALWAYS, nothing)]
     for entries in reversed(lists):
         behind = rest
-        rest = _tidy(
+        rest = _without_redundant(
             combined
             for entry in entries
             for combined in (_guarded(entry.when, _accepted(behind, entry.end)) if entry.end.allowed else [entry])
@@ -101,8 +101,8 @@ def in_sequence(lists: Sequence[Sequence[Entry[E]]], nothing: E) -> list[Entry[E
 
 
 def in_order(cases: Iterable[tuple[Predicate, Sequence[Entry[L]]]]) -> list[Entry[L]]:
-    """Combine lists of which the FIRST whose condition holds decides. Raises TooManyEntries."""
-    return _tidy(entry for when, entries in cases for entry in _guarded(when, entries))
+    """Combine lists: the FIRST list whose condition holds decides. Raises TooManyEntries."""
+    return _without_redundant(entry for when, entries in cases for entry in _guarded(when, entries))
 
 
 def _accepted(entries: Iterable[Entry[E]], by: E) -> list[Entry[E]]:
@@ -115,43 +115,43 @@ def _guarded(when: Predicate, entries: Sequence[Entry[L]]) -> Sequence[Entry[L]]
     return entries if when == ALWAYS else [Entry(both((when, inner)), end) for inner, end in entries]
 
 
-def _tidy(entries: Iterable[Entry[L]]) -> list[Entry[L]]:
-    """Return entries without unreachable ones, and without those that the last one makes redundant."""
+def _without_redundant(entries: Iterable[Entry[L]]) -> list[Entry[L]]:
+    """Return the entries without unreachable ones, and without entries that the last one makes redundant."""
     kept: list[Entry[L]] = []
     sets: list[frozenset[Predicate]] = []
     for entry in entries:
         if entry.when == NEVER:
             continue
         asked = frozenset(conjuncts(entry.when))
-        if len(kept) <= MOST_COMPARED and any(other <= asked for other in sets):
+        if len(kept) <= MAX_COMPARED_ENTRIES and any(other <= asked for other in sets):
             continue
         kept.append(entry)
         sets.append(asked)
         if entry.when == ALWAYS:
             break
-        if len(kept) > _MOST_ENTRIES:
+        if len(kept) > _MAX_ENTRIES:
             raise TooManyEntries
     while len(kept) > 1 and kept[-2].end == kept[-1].end:
         del kept[-2]
     return kept
 
 
-_MOST_CELLS = 20_000  # of one attribute
+_MAX_CELLS = 20_000  # cells of one attribute
 _LAST_PORT = 65_535
 _AFTER_LOOPBACK_4, _AFTER_LOOPBACK_6 = int(IPv4Address("128.0.0.0")), int(IPv6Address("::2"))
-_FEW: Mapping[Attribute, tuple[Known, ...]] = {
+_ENUMERATED: Mapping[Attribute, tuple[Known, ...]] = {
     APPLICATION: ("bytes", "http"),
     TRANSPORT: ("TCP", "UDP", "SCTP"),
     VICINITY: (None, "itself", "node"),
 }
-"""All values of attributes that have few."""
+"""All values of the attributes that have only a few values."""
 OTHER = "\N{MIDDLE DOT}other\N{MIDDLE DOT}"  # a text that no policy contains
 
 
 def cells_of_attributes(
     deciding: Iterable[Is | Computed], unknown: Iterable[Attribute]
 ) -> tuple[dict[Attribute, list[Known]], bool]:
-    """Return one value of each cell, and whether that is all of them: of an attribute with too many only a few are."""
+    """Return values of each cell, and whether these are all cells. An attribute with too many cells gets only a few."""
     matchers: dict[Attribute, list[Matcher]] = defaultdict(list)
     for atom in deciding:
         if isinstance(atom, Is):
@@ -163,16 +163,16 @@ def cells_of_attributes(
         starts = {m for m in about if isinstance(m, Prefix | AccountsOf)}
         ends = {m for m in about if isinstance(m, Suffix)}
         labels = prod(len(values) + 2 for values in _labels_compared(about).values())
-        too_many = (len(starts) + 1) * (len(ends) + 1) > _MOST_CELLS or labels > _MOST_CELLS
+        too_many = (len(starts) + 1) * (len(ends) + 1) > _MAX_CELLS or labels > _MAX_CELLS
         every = every and not too_many
         cells[attribute] = ["" if labels > 1 else OTHER, None] if too_many else representatives(attribute, about)
     return cells, every
 
 
 def representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
-    """Return one value of each cell; the value that no policy names first, since it is denied most often."""
-    if attribute in _FEW:
-        return list(_FEW[attribute])
+    """Return one value of each cell. The value that no policy names is the first, because it is denied most often."""
+    if attribute in _ENUMERATED:
+        return list(_ENUMERATED[attribute])
     if any(isinstance(matcher, Labelled) for matcher in matchers):
         compared = tuple((key, tuple(sorted(values))) for key, values in sorted(_labels_compared(matchers).items()))
         return [*_LABELS.get(compared, lambda: _combined(compared)), None]
@@ -182,7 +182,7 @@ def representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Known
         addresses: list[Known] = list(_addresses(m for m in matchers if isinstance(m, InNetwork)))
         return addresses if attribute in ADDRESSES else [None, *addresses]
     texts = _texts(matchers)
-    if attribute in PATHS:  # a path that is refused whatever the policy is says nothing about the policy
+    if attribute in PATHS:  # a path that is always refused shows nothing about a policy
         texts = (text for text in texts if not is_refused(text))
     return list(dict.fromkeys([OTHER, None, *texts]))
 
@@ -195,7 +195,7 @@ def _ports(matchers: list[Matcher]) -> Iterator[int]:
 
 
 def ports_named(matchers: Iterable[Matcher]) -> set[int]:
-    """Return every port that some matcher names; of a range its ends, and its neighbours."""
+    """Return every port that a matcher names. For a range, return its ends and the ports next to them."""
     ports: set[int] = set()
     for matcher in matchers:
         if isinstance(matcher, OneOf):
@@ -207,7 +207,7 @@ def ports_named(matchers: Iterable[Matcher]) -> set[int]:
 
 
 def free_port(ports: Iterable[int]) -> int | None:
-    """Return the first port that is not among these; None where all are."""
+    """Return the first port that is not among these, or None if all are."""
     taken = set(ports)
     return next((port for port in range(1, 65536) if port not in taken), None)
 
@@ -225,7 +225,7 @@ def _labels_compared(matchers: Iterable[Matcher]) -> dict[str, set[str]]:
 
 _Compared = tuple[tuple[str, tuple[str, ...]], ...]
 _LABELS: Final[SizedCache[_Compared, tuple[str, ...]]] = SizedCache(1 << 16)
-"""Combinations of labels, by what is compared: policies ask the same of each workload and each namespace."""
+"""Combinations of labels by compared values: policies compare the same labels of each workload and namespace."""
 
 
 def _combined(compared: _Compared) -> tuple[tuple[str, ...], int]:
@@ -234,7 +234,7 @@ def _combined(compared: _Compared) -> tuple[tuple[str, ...], int]:
 
 
 def _labels(compared: _Compared) -> Iterator[str]:
-    """Yield labels in all combinations that selectors tell apart: each is absent, one that is compared, or another."""
+    """Yield all label combinations that selectors distinguish. Each label is absent, a compared value, or another."""
     choices = [[None, OTHER, *values] for _, values in compared]
     for values in product(*choices):
         chosen = zip((key for key, _ in compared), values, strict=True)
@@ -242,10 +242,10 @@ def _labels(compared: _Compared) -> Iterator[str]:
 
 
 def _texts(matchers: list[Matcher]) -> Iterator[str]:
-    """Yield each exact text; and for each prefix and suffix a text that has both and otherwise only fresh letters.
+    """Yield each exact text, and for each prefix and suffix a text with both and only new letters between them.
 
-    What a text shares with prefixes is told by the longest one it has, and likewise for suffixes, so
-    prefix + fresh + suffix stands for every text with that longest prefix and that longest suffix.
+    The longest prefix of a text decides which prefixes match it, and the longest suffix decides which suffixes match.
+    So prefix + new letters + suffix represents every text with this longest prefix and this longest suffix.
     """
     for matcher in matchers:
         if isinstance(matcher, OneOf):
@@ -268,15 +268,16 @@ def _texts(matchers: list[Matcher]) -> Iterator[str]:
 
 
 def _account_name(matchers: Iterable[Matcher]) -> str:
-    """Return a name that an account may have and no policy contains."""
+    """Return a valid account name that no policy contains."""
     exact = [str(v) for m in matchers if isinstance(m, OneOf) for v in m.values]
     return next(name for name in map("_other{}_".format, count()) if not any(name in text for text in exact))
 
 
 def _addresses(matchers: Iterable[InNetwork]) -> Iterator[str]:
-    """Yield the first address of each stretch between two edges of networks: all of a stretch are alike.
+    """Yield the first address of each range between two edges of networks.
 
-    Loopback is none of them: who calls from there is the workload itself, and a question about it says so.
+    No network distinguishes the addresses of a range. Loopback addresses are left out: such a caller is the workload
+    itself, and a question names it so.
     """
     edges: dict[type[IPv4Address] | type[IPv6Address], set[int]] = {
         IPv4Address: {0, _AFTER_LOOPBACK_4},

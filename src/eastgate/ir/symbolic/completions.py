@@ -1,8 +1,8 @@
-"""Unknown attributes: allow only if EVERY completion allows.
+"""Completions of requests with unknown attributes: ALLOW only if EVERY completion allows.
 
-Each attribute has endlessly many values, but a layer compares it with only a few, so its values fall into
-finitely many cells that the layer cannot tell apart. One value of each cell is tried. The search fixes one
-attribute at a time and stops as soon as the layer's answer no longer depends on the rest.
+Each attribute has endlessly many values, but a layer compares it with only a few. So its values form finitely many
+cells that the layer cannot distinguish, and one value of each cell is tried. The search sets one attribute at a time,
+and stops as soon as the layer's answer no longer depends on the rest.
 """
 
 from __future__ import annotations
@@ -32,21 +32,20 @@ from eastgate.ir.symbolic.judging import Undetermined, judge, prove_allow
 from eastgate.ir.symbolic.stages import Ordering
 from eastgate.ir.symbolic.trees import truth
 
-# Unknown attributes that may be there several times: each value may meet another test.
+# Unknown attributes that may be repeated: each value may meet another test.
 #
-# So the tests on one of them come out nearly independently. Those that hold and those that do not go together exactly
-# if each that holds has a value of its own which meets none of the others: all such values at once are the
-# completion.
+# So the results of tests on such an attribute are nearly independent. A set of results is possible exactly if each test
+# that holds has a value that meets none of the tests that do not hold. All these values together are the completion.
 
 
 _Cells = Mapping[Attribute, list[Known]]
 
 
 class Repeated:
-    """The unknown attributes of a request that may be there several times, and the atoms that look at them.
+    """The repeatable unknown attributes of a request, and the atoms that read them.
 
-    Expressions see all values as one text, so one that only they look at has one value. Beside other tests what an
-    expression says may come out either way.
+    Expressions read all values as one text. So an attribute that only expressions read has one value. If other tests
+    read it too, the result of an expression may be true or false.
     """
 
     def __init__(self, deciding: Iterable[Is | Computed], request: Request) -> None:
@@ -60,7 +59,7 @@ class Repeated:
         self._met: dict[Is, frozenset[str]] = {}
 
     def is_possible(self, test: Is | Computed, assuming: Request, cells: _Cells) -> bool:
-        """Return whether some values of the attribute of a test bring about all that is assumed of it."""
+        """Return whether some values of the attribute of a test give all results that are assumed for it."""
         if isinstance(test, Computed) or test.attribute not in self.attributes:
             return True
         held, missed = self._assumed(test.attribute, assuming)
@@ -68,7 +67,7 @@ class Repeated:
         return all(self._meeting(atom, cells) - avoided for atom in held)
 
     def values(self, assuming: Request, cells: _Cells) -> tuple[tuple[Attribute, Known], ...]:
-        """Return values of each attribute of which something is assumed."""
+        """Return values of each attribute with assumed results."""
         return tuple(self._values(assuming, cells))
 
     def _values(self, assuming: Request, cells: _Cells) -> Iterator[tuple[Attribute, Known]]:
@@ -97,34 +96,34 @@ class Repeated:
         return frozenset().union(*(self._meeting(atom, cells) for atom in atoms))
 
     def _meeting(self, atom: Is, cells: _Cells) -> frozenset[str]:
-        """Return the values that an atom is true of."""
+        """Return the values that satisfy an atom."""
         if atom not in self._met:
             every = cells[atom.attribute]
             self._met[atom] = frozenset(value for value in every if isinstance(value, str) and atom.accepts(value))
         return self._met[atom]
 
 
-# How much is tried for one layer; past it the answer is deny, because nobody knows. A try looks at every atom.
-_MOST_LOOKS = 2_000_000
-_FEWEST_TRIES = 1_000
-_MOST_OTHERS = 256  # values of one attribute that are tried to see whether it matters
+# Limits of the search in one layer. Beyond them the answer is deny. Each try evaluates every atom.
+_MAX_EVALUATED_ATOMS = 2_000_000
+_MIN_TRIES = 1_000
+_MAX_OTHER_VALUES = 256  # values of one attribute that are tried to find whether it matters
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The outcome that stands, and what brings it about: values of unknown attributes, and tests over them.
+    """The outcome of the search, and its cause: values of unknown attributes, and results of tests on them.
 
-    `telling` are those of the values that matter: with another one, the outcome would be the opposite.
+    `decisive` are the values that matter: another value would give the opposite outcome.
     """
 
     outcome: Outcome
     assumed: tuple[tuple[Attribute, Known], ...] = ()
     tests: tuple[tuple[Is | Computed, bool], ...] = ()
     exhausted: bool = False
-    telling: tuple[tuple[Attribute, Known], ...] = ()
+    decisive: tuple[tuple[Attribute, Known], ...] = ()
 
     def of(self, request: Request) -> Request:
-        """Return the request, completed so."""
+        """Return the request with the values and results of this completion."""
         for attribute, value in self.assumed:
             request = request.with_value(attribute, value)
         return request.assuming(dict(self.tests)) if self.tests else request
@@ -141,14 +140,14 @@ def complete(layer: Layer, request: Request) -> Completion:
         if isinstance(t, Computed) and not t.attributes <= request.values.keys()
     ]
     tests = [*repeated.atoms, *tests]
-    budget = max(_FEWEST_TRIES, _MOST_LOOKS // (1 + len(scope.deciding)))
+    budget = max(_MIN_TRIES, _MAX_EVALUATED_ATOMS // (1 + len(scope.deciding)))
     cells: dict[Attribute, list[Known]] = {}
     every = True
     first: Completion | None = None
     todo: list[tuple[Request, int]] = [(request.assuming(dict.fromkeys(tests)) if tests else request, 0)]
     while todo:
         if not budget:
-            return _given_up(layer, request)
+            return _without_search(layer, request)
         budget -= 1
         candidate, depth = todo.pop()
         try:
@@ -159,7 +158,7 @@ def complete(layer: Layer, request: Request) -> Completion:
             if depth < len(unknown):
                 attribute = unknown[depth]
                 todo.extend((candidate.with_value(attribute, v), depth + 1) for v in reversed(cells[attribute]))
-            else:  # a test over something unknown may come out either way
+            else:  # a test on an unknown attribute may have either result
                 test = tests[depth - len(unknown)]
                 either = (candidate.assuming({test: held}) for held in (True, False))
                 todo.extend((assuming, depth + 1) for assuming in either if repeated.is_possible(test, assuming, cells))
@@ -170,16 +169,16 @@ def complete(layer: Layer, request: Request) -> Completion:
         outcomes = tuple((test, held) for test in tests if (held := candidate.assumed[test]) is not None)
         completion = Completion(outcome, values, outcomes)
         if not outcome.allowed:
-            return replace(completion, telling=_telling(scope, candidate, values, cells)) if values else completion
+            return replace(completion, decisive=_decisive(scope, candidate, values, cells)) if values else completion
         first = completion
-    if first is None:  # nothing meets `within`, so it is wrong: decide without it
+    if first is None:  # `within` excludes every completion, so decide without it
         return complete(layer, Request(request.values, request.answers, request.assumed))
-    return first if every else _given_up(layer, request)
+    return first if every else _without_search(layer, request)
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """A layer, and the part of `Request.within` that concerns the attributes which the layer looks at."""
+    """A layer, and the part of `Request.within` about attributes that the layer reads."""
 
     layer: Layer
     within: Predicate | None
@@ -197,9 +196,9 @@ class _Scope:
         return cls(layer, within, [*deciding, *atoms(within)], looks_at, Ordering())
 
     def judge(self, request: Request, *, is_any_enough: bool = True) -> Outcome | None:
-        """Return the outcome of the layer; None for requests that do not meet `within`. Raises Undetermined.
+        """Return the outcome of the layer, or None for requests that do not meet `within`. Raises Undetermined.
 
-        `is_any_enough`: an outcome that allows is enough even if some of the requests do not meet `within`.
+        `is_any_enough`: accept an outcome that allows even if some of the requests do not meet `within`.
         """
         held = self.within is None or truth(self.within, request)
         if held is False:
@@ -228,7 +227,7 @@ def _about(within: Predicate, attributes: frozenset[Attribute]) -> Predicate | N
     return all_of(chosen) if chosen else None
 
 
-def _telling(
+def _decisive(
     scope: _Scope,
     denied: Request,
     values: tuple[tuple[Attribute, Known], ...],
@@ -237,12 +236,12 @@ def _telling(
     return tuple(
         (attribute, value)
         for attribute, value in values
-        if any(scope.might_allow(denied.with_value(attribute, other)) for other in cells[attribute][:_MOST_OTHERS])
+        if any(scope.might_allow(denied.with_value(attribute, other)) for other in cells[attribute][:_MAX_OTHER_VALUES])
     )
 
 
-def _given_up(layer: Layer, request: Request) -> Completion:
-    """Return what can be said without trying everything."""
+def _without_search(layer: Layer, request: Request) -> Completion:
+    """Return the completion that can be proved without a full search."""
     proven = prove_allow(layer, request)
     if proven is not None:
         return Completion(proven)

@@ -1,4 +1,4 @@
-"""Judging requests with unknown attributes by a layer: the outcome, or every outcome that is possible."""
+"""Three-valued evaluation of layers for requests with unknown attributes: one outcome, or every possible outcome."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ AtomTest = Callable[[Is | Computed], bool]
 Order = Callable[[Stage], Sequence[OrderedStage]]
 
 
-class Undetermined(Exception):  # noqa: N818 - it is not an error, it is a third answer
-    """The unknown attributes decide."""
+class Undetermined(Exception):  # noqa: N818 - not an error: a third answer
+    """The outcome depends on unknown attributes."""
 
 
 def judge(layer: Layer, request: Request, order: Order = order_stage) -> Outcome:
-    """Return the outcome of a layer. Raises Undetermined where the unknown attributes decide.
+    """Return the outcome of a layer. Raises Undetermined if it depends on unknown attributes.
 
-    `order`: an `Ordering` where the same layer is judged many times.
+    `order`: an `Ordering`, for callers that judge the same layer many times.
     """
     if request.bad_host and _reads_http(layer, request):
         return Outcome(False, layer.name, REFUSED_HOST, None, Refusal.BAD_REQUEST)
@@ -71,7 +71,7 @@ def judge(layer: Layer, request: Request, order: Order = order_stage) -> Outcome
 
 def pick_chain(layer: Layer, request: Request) -> Chain:
     """Return the chain of the FIRST case that matches. Raises Undetermined."""
-    return next((case.chain for case in layer.cases if _sure(case.when, request)), layer.otherwise)
+    return next((case.chain for case in layer.cases if _certain(case.when, request)), layer.otherwise)
 
 
 def _reads_http(layer: Layer, request: Request) -> bool:
@@ -84,16 +84,16 @@ def _reads_http(layer: Layer, request: Request) -> bool:
     return True
 
 
-# Paths that rules may not look at
+# Paths that rules may not read
 
 
 def is_about_path(atom: Is | Computed) -> bool:
-    """Return whether an atom looks at a path in any form."""
+    """Return whether an atom reads a path in any form."""
     return not PATHS.isdisjoint(mentions(atom))
 
 
 def cases_without(layer: Layer, asks: AtomTest) -> Iterator[tuple[Predicate, Chain | None]]:
-    """Yield the selector of a layer without the atoms that may not be asked; None where the choice depends on them."""
+    """Yield the selector of a layer without the atoms that may not be evaluated; None if the choice depends on them."""
     for case in layer.cases:
         if case.synthetic:
             yield case.when, case.chain
@@ -104,7 +104,7 @@ def cases_without(layer: Layer, asks: AtomTest) -> Iterator[tuple[Predicate, Cha
 
 def _pick_without(layer: Layer, request: Request, asks: AtomTest) -> Chain | None:
     return next(
-        (chain for when, chain in cases_without(layer, asks) if _sure(when, request)),
+        (chain for when, chain in cases_without(layer, asks) if _certain(when, request)),
         layer.otherwise,
     )
 
@@ -114,7 +114,7 @@ def _pick_without(layer: Layer, request: Request, asks: AtomTest) -> Chain | Non
 
 @dataclass(frozen=True, slots=True)
 class StageOutcome:
-    """The outcome of one stage, and the move that follows. `rule` is also set where it only passes the request on."""
+    """The outcome of one stage, and the next move. `rule` is also set if the rule only passes the request on."""
 
     outcome: Outcome
     move: Move
@@ -126,7 +126,7 @@ def judge_stage(layer: str, stage: Stage, request: Request, order: Order = order
     judged = StageOutcome(UNOPPOSED, Move.PASS)
     request = with_answers(stage, request)
     for ordered in order(stage):
-        arm = next((arm for arm in ordered.arms if _sure(arm.when, request)), None)
+        arm = next((arm for arm in ordered.arms if _certain(arm.when, request)), None)
         move = arm.move if arm is not None else ordered.otherwise
         outcome = _outcome(layer, ordered, arm, move, request)
         if move in (Move.ACCEPT, Move.DENY):
@@ -139,7 +139,7 @@ def judge_stage(layer: str, stage: Stage, request: Request, order: Order = order
 
 
 def _outcome(layer: str, stage: OrderedStage, arm: Arm | None, move: Move, request: Request) -> Outcome:
-    """Return the outcome of an arm of a stage; UNOPPOSED where it neither accepts nor denies."""
+    """Return the outcome of an arm of a stage, or UNOPPOSED if the arm neither accepts nor denies."""
     rule = arm.rule if arm is not None else None
     if move is Move.DENY:
         answer = request.answers.get(arm.authorizer) if arm is not None and arm.authorizer is not None else None
@@ -151,9 +151,9 @@ def _outcome(layer: str, stage: OrderedStage, arm: Arm | None, move: Move, reque
 
 
 def with_answers(stage: Stage, request: Request) -> Request:
-    """Return the request with the answers of the authorizers of a stage as attributes; silence is absence.
+    """Return the request with the answers of the authorizers of a stage as attributes. A missing answer is absent.
 
-    Whom no rule selects for the request is not asked.
+    An authorizer whose rule does not match the request is not asked.
     """
     values: dict[Attribute, Known] = {}
     for ask in asks_of(stage):
@@ -166,14 +166,14 @@ def with_answers(stage: Stage, request: Request) -> Request:
     return Request({**request.values, **values}, request.answers, request.assumed, request.within)
 
 
-def _sure(predicate: Predicate, request: Request) -> bool:
+def _certain(predicate: Predicate, request: Request) -> bool:
     held = truth(predicate, request)
     if held is None:
         raise Undetermined
     return held
 
 
-# Everything that is possible, where each unknown test may come out either way by itself
+# All possible outcomes, with the results of unknown tests independent of each other
 
 
 def possible_chains(layer: Layer, request: Request) -> Iterator[Chain]:
@@ -188,11 +188,11 @@ def possible_chains(layer: Layer, request: Request) -> Iterator[Chain]:
 
 
 def possible_outcomes(layer: Layer, request: Request, *, answered: bool = False) -> Iterator[Outcome]:
-    """Yield the outcomes that a request may meet, the one that is certain where no other is last.
+    """Yield the possible outcomes of a request. The last one is the outcome if no other is possible.
 
-    Each test over something unknown counts as independent of all others, so that some may be impossible, but none is
-    missing; and each rule is looked at once, however much is unknown. `answered`: an authorizer without an answer is
-    silent, and not unknown.
+    Each unknown test counts as independent of all others. So some of the outcomes may be impossible, but none is
+    missing, and each rule is evaluated once for any number of unknown attributes. `answered`: an authorizer without an
+    answer did not answer; without this option, its answer is unknown.
     """
     for chain in possible_chains(layer, request):
         completed = request
@@ -235,7 +235,7 @@ def _possible_arms(stage: OrderedStage, request: Request) -> Iterator[Arm | None
 
 
 def prove_allow(layer: Layer, request: Request) -> Outcome | None:
-    """Return an outcome that allows if every possible one does, without a search; None where that is not so."""
+    """Return an outcome that allows if every possible outcome allows, without a search; otherwise None."""
     if request.bad_host or request.refused_path or request.respelled_path:
         return None
     outcome: Outcome | None = None

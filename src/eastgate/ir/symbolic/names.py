@@ -1,7 +1,8 @@
-"""The two names of a caller: its SPIFFE ID, and what Linkerd calls it.
+"""The two names of a caller: its SPIFFE ID and its Linkerd name.
 
-A service account of the mesh's trust domain is `<account>.<namespace>.serviceaccount.identity.<control plane>.<domain>`
-to Linkerd; every other identity is called by its SPIFFE ID. Nothing else in this project takes such names apart.
+The Linkerd name of a service account of the mesh's trust domain is
+`<account>.<namespace>.serviceaccount.identity.<control plane>.<domain>`. For every other identity it is the SPIFFE ID.
+No other module of Eastgate parses such names.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _MARK = ".serviceaccount.identity."
 
 
 class MeshNaming(Protocol):
-    """The names of a mesh, as its settings give them."""
+    """The names of a mesh, from its settings."""
 
     @property
     def trust_domain(self) -> str:
@@ -25,7 +26,7 @@ class MeshNaming(Protocol):
 
 
 class AccountName(NamedTuple):
-    """The parts of Linkerd's name of a service account; `tail` is all that stands behind the mark."""
+    """The parts of a service account's Linkerd name. `tail` is the part after the mark."""
 
     account: str
     namespace: str
@@ -33,7 +34,7 @@ class AccountName(NamedTuple):
 
 
 def parse_account_name(name: str) -> AccountName | None:
-    """Take Linkerd's name of a service account of any mesh apart; None where it is none."""
+    """Return the parts of a service account's Linkerd name in any mesh, or None for another name."""
     head, mark, tail = name.partition(_MARK)
     account, dot, namespace = head.rpartition(".")
     return AccountName(account, namespace, tail) if mark and dot and account and namespace else None
@@ -44,11 +45,11 @@ class MeshNames:
 
     def __init__(self, naming: MeshNaming) -> None:
         self.trust_domain = naming.trust_domain
-        self.tail = naming.mesh_name("", "")[1:]  # of a name, behind account and namespace
+        self.tail = naming.mesh_name("", "")[1:]  # the part of a name after account and namespace
         self._mesh_name = naming.mesh_name
 
     def account(self, identity: str) -> tuple[str, str] | None:
-        """Return namespace and name, where the identity is of a service account of the trust domain."""
+        """Return namespace and name of a service account of the trust domain, or None for another identity."""
         account = account_of(identity)
         return account[1:] if account is not None and account[0] == self.trust_domain else None
 

@@ -1,6 +1,6 @@
-"""Partial evaluation: the residual of layers for requests that are partly known, as ONE ordered decision tree.
+"""Partial evaluation: the residual of layers for partly known requests, as ONE ordered decision tree.
 
-`describe`, the Envoy plan and whoever compares two versions of policies look at the same trees, and cannot disagree.
+`describe`, the Envoy plan and the comparison of policy versions use the same trees, so that they cannot disagree.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from eastgate.ir.symbolic.simplify import both, either, negation, network
 from eastgate.ir.symbolic.stages import Arm, Move, OrderedStage, order_chain
 from eastgate.ir.symbolic.trees import Tree, choice
 
-# Arms filed by caller, so that those of one caller are found without looking at all of them.
+# An index of arms by caller, so that the arms of one caller are found without a scan of all arms.
 
 
 class PredicatesByCaller:
-    """The places of predicates in their order, by the cells of callers for whom they may hold."""
+    """An index of predicates by the caller cells that they may hold for. It returns their indices, in order."""
 
     def __init__(self, predicates: Iterable[Predicate], callers: CallerCells) -> None:
         self._callers = callers
@@ -56,7 +56,7 @@ class PredicatesByCaller:
                     self._by_cell.setdefault(cell, []).append(index)
 
     def concerning(self, cell: CallerCell) -> Sequence[int]:
-        """Return the places of all predicates that may hold for a caller of this cell, in order."""
+        """Return the indices of all predicates that may hold for a caller of this cell, in order."""
         lists = [self._anyone, self._by_cell.get(cell, [])]
         if isinstance(cell, Name) and cell.identity is not None:
             lists.append(self._by_cell.get(IdentityCell(cell.identity), []))
@@ -70,7 +70,7 @@ class PredicatesByCaller:
         return sorted({index for indices in filled for index in indices})
 
     def _concerned(self, predicate: Predicate) -> frozenset[CallerCell] | None:
-        """Return the cells that a predicate may hold for; None: any."""
+        """Return the cells that a predicate may hold for; None: any cell."""
         match predicate:
             case Is(attribute, OneOf()) if attribute in (IDENTITY, MESH_NAME):
                 return frozenset((*self._callers.named_by(predicate), *self._callers.literally_named_by(predicate)))
@@ -99,8 +99,8 @@ Residual = Callable[[Predicate], Predicate]
 class Facts:
     """The known facts about all requests of one cell.
 
-    `vague` are attributes whose value stands for many that no matcher tells apart. A test of somebody's own might, so
-    one that looks at them stays a condition. `caller` is the cell of their callers.
+    The value of a `vague` attribute represents many values that no matcher distinguishes. Computed tests may
+    distinguish them, so such a test on a vague attribute stays a condition. `caller` is the cell of the callers.
     """
 
     values: Mapping[Attribute, Known] = field(default_factory=dict)
@@ -110,11 +110,11 @@ class Facts:
 
     @classmethod
     def of_caller(cls, cell: CallerCell, callers: CallerCells) -> Facts:
-        """Return what is known of the requests of a cell of callers."""
+        """Return the facts about the requests of a caller cell."""
         return cls(caller=cell, callers=callers)
 
     def and_(self, other: Facts) -> Facts:
-        """Return what both say."""
+        """Return the facts of both."""
         return Facts(
             {**self.values, **other.values},
             self.vague | other.vague,
@@ -123,7 +123,7 @@ class Facts:
         )
 
     def settle(self, atom: Is | Computed) -> Predicate:
-        """Return what an atom still asks: ALWAYS or NEVER where the facts settle it."""
+        """Return the residual of an atom: ALWAYS or NEVER if the facts decide it."""
         if isinstance(atom, Computed):
             return self._settle_computed(atom)
         if atom.attribute in self.values:
@@ -143,7 +143,7 @@ class Facts:
         return (ALWAYS if test.holds(values) else NEVER) if settled else test
 
     def _settle_pattern(self, test: Computed) -> Predicate:
-        """Settle an expression for identities, for all callers of a cell at once."""
+        """Return the residual of an expression for identities, for all callers of a cell at once."""
         if test.pattern is None or test.pattern[0] != IDENTITY or self.caller is None or self.callers is None:
             return test
         return self.callers.settle_pattern(test.pattern[1], self.caller) or test
@@ -163,7 +163,7 @@ def residual(predicate: Predicate, facts: Facts) -> Predicate:
 
 
 class ArmIndex:
-    """Finds the arms of stages that may concern a cell of callers. Shared by all evaluations of the same layers."""
+    """Finds the arms of stages that may hold for a caller cell. Shared by all evaluations of the same layers."""
 
     def __init__(self, callers: CallerCells) -> None:
         self._callers = callers
@@ -180,14 +180,14 @@ class ArmIndex:
 
     def depends(self, chain: Chain, asks: AtomTest) -> bool:
         """Return whether a rule that decides in a chain has such an atom."""
-        self.stages(chain)  # keeps the chain, and so its id
+        self.stages(chain)  # keeps a reference to the chain, so that its id stays valid
         key = id(chain), asks
         if key not in self._depends:
             self._depends[key] = any(map(asks, chain.atoms(observed=False)))
         return self._depends[key]
 
     def arms(self, stage: OrderedStage, cell: CallerCell | None) -> Iterable[Arm]:
-        """Return the arms of a stage that may hold for callers of a cell, in order; None: of any."""
+        """Return the arms of a stage that may hold for callers of a cell, in order. None: for any caller."""
         if cell is None:
             return stage.arms
         filed = self._filed.get(id(stage))
@@ -199,8 +199,8 @@ class ArmIndex:
 class Partial(Generic[L]):
     """The partial evaluation of one layer: its decision tree for requests of one cell.
 
-    `residual` says what a predicate still asks, and `conclude` makes the ends out of outcomes. Chains that several
-    cases share share their tree.
+    `residual` returns the residual of a predicate, and `conclude` makes leaves from outcomes. If several cases share a
+    chain, they share its tree.
     """
 
     def __init__(
@@ -221,14 +221,15 @@ class Partial(Generic[L]):
     def tree(self, selector: Residual | None = None, of: Callable[[Chain], Tree[L]] | None = None) -> Tree[L]:
         """Return the tree of the layer.
 
-        `selector` says what its cases still ask, where more is known of them; `of` makes trees of chains otherwise.
+        `selector` returns the residual of a case, if more is known about cases. `of` replaces `chain` to make trees of
+        chains.
         """
         chosen = of or self.chain
         cases = ((case.when, case.chain) for case in self._layer.cases)
         return self._select(cases, selector or self._residual, lambda chain: chosen(chain or self._layer.otherwise))
 
     def tree_without(self, asks: AtomTest, refused: L, selector: Residual | None = None) -> Tree[L]:
-        """Return the tree for requests at which some atoms may not look: refused where it depends on them."""
+        """Return the tree for requests that some atoms may not read; `refused` if it depends on these atoms."""
 
         def of(chain: Chain | None) -> Tree[L]:
             return refused if chain is None or self._index.depends(chain, asks) else self.chain(chain)
@@ -260,7 +261,7 @@ class Partial(Generic[L]):
         return tree
 
     def _from(self, chain: Chain, index: int, accepted: Outcome, shared: dict[tuple[int, int], Tree[L]]) -> Tree[L]:
-        """Return what the rest of a chain decides; `accepted`: the last acceptance so far."""
+        """Return the tree of the stages of a chain from `index` on. `accepted`: the last acceptance so far."""
         stages = self._index.stages(chain)
         if index == len(stages):
             return self._conclude(accepted, chain)

@@ -1,7 +1,7 @@
-"""Which entries of a decision list some completion of a request comes to.
+"""Search for the entries of a decision list that some completion of a request reaches.
 
-An entry is reached by a request that meets it and none before it. Most are shown to be by the plainest request that
-meets them, and most that are not by one earlier entry; a search is made only where neither is so.
+A request reaches an entry if it meets the entry and none before it. In most cases, the simplest request that meets an
+entry shows that it is reachable, or one earlier entry shows that it is not. Only other cases need a search.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ L = TypeVar("L")
 
 @dataclass(slots=True)
 class Effort:
-    """A budget: the pairs of entries that may still be compared."""
+    """A budget: the number of pairs of entries that may still be compared."""
 
     left: int = 100_000
 
 
 def reachable(entries: Sequence[Entry[L]], request: Request, effort: Effort) -> list[L]:
-    """Return the ends that some completion of a request comes to, in order.
+    """Return the ends that some completion of a request reaches, in order.
 
-    Regular expressions over unknown attributes count as independent of all else, and past the effort everything is
-    named that is not excluded by itself: that may be more than can be reached, but never less.
+    Regular expressions on unknown attributes count as independent of everything else. If the budget is used up, the
+    result contains each entry that is not excluded alone. So it may contain too many ends, but never too few.
     """
     asked = list(_possible(entries, request))
     absent: dict[Attribute, Known] = {attribute: None for entry in asked for attribute in mentions(entry.when)}
@@ -47,7 +47,7 @@ def reachable(entries: Sequence[Entry[L]], request: Request, effort: Effort) -> 
 
 
 def _possible(entries: Sequence[Entry[L]], request: Request) -> Iterator[Entry[L]]:
-    """Yield what is left of each entry that is not sure to fail, up to one that is sure to hold."""
+    """Yield the residual of each entry that may hold, up to an entry that certainly holds."""
     facts = Facts(request.values)
     for entry in entries:
         held = truth(entry.when, request)
@@ -72,7 +72,7 @@ def _is_reached(wanted: Predicate, before: Sequence[Predicate], absent: Mapping[
 
 
 def _exact_values(wanted: Predicate) -> dict[Attribute, list[str | int]]:
-    """Return the values that whatever meets a predicate has."""
+    """Return the exact values that every request has that meets a predicate."""
     values: dict[Attribute, list[str | int]] = {}
     for part in conjuncts(wanted):
         match part:
@@ -82,7 +82,7 @@ def _exact_values(wanted: Predicate) -> dict[Attribute, list[str | int]]:
 
 
 def _given(predicate: Predicate, values: dict[Attribute, list[str | int]]) -> Predicate:
-    """Return what a predicate still asks of requests that have these values, and maybe more where that can be."""
+    """Return the residual of a predicate for requests with these values, or a weaker predicate."""
 
     def settle(atom: Is | Computed) -> Predicate:
         attributes = (atom.attribute,) if isinstance(atom, Is) else tuple(atom.attributes)
@@ -101,7 +101,7 @@ def _accepts(atom: Is | Computed, attribute: Attribute, value: Known) -> bool:
 
 
 def _is_plainly_reached(wanted: Predicate, avoided: Sequence[Predicate], absent: Mapping[Attribute, Known]) -> bool:
-    """Return whether the plainest request that meets a predicate, with nothing else in it, meets none of the others."""
+    """Return whether the simplest request that meets a predicate meets none of the others."""
     values = pick_values(wanted)
     if values is None:
         return False

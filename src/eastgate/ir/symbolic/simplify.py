@@ -1,7 +1,7 @@
-"""And, Or and Not that keep a predicate short: what is certain disappears, and what contradicts itself is never true.
+"""And, Or and Not that keep predicates short: parts that are certain disappear, and contradictions become NEVER.
 
-A condition is shown to a person, so `method is GET and method is POST` must not be, and an entry that nobody can reach
-must go. Every step here keeps the meaning exactly; none tries to find all that could be said shorter.
+Users read these conditions. So `method is GET and method is POST` must disappear, and so must an entry that no request
+can reach. Every step keeps the exact meaning. The result need not be the shortest predicate.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from eastgate.ir import (
 from eastgate.ir.attributes import ADDRESSES, Attribute
 
 _LOOPBACK = {4: ip_network("127.0.0.0/8"), 6: ip_network("::1/128")}
-_MOST_COMPARED = 60  # parts of an Or that are compared with each other
+_MAX_COMPARED_PARTS = 60  # parts of an Or that are compared with each other
 
 
 def negation(predicate: Predicate) -> Predicate:
@@ -63,8 +63,8 @@ def straightened(predicate: Predicate) -> Predicate:
 
 
 def _resolved(parts: list[Predicate]) -> list[Predicate]:
-    """Return alternatives with one for two that differ in what one asks for and the other excludes."""
-    for first, second in combinations(parts, 2) if len(parts) <= _MOST_COMPARED else ():
+    """Return the alternatives with each pair `a and b or a and not b` replaced by `a`."""
+    for first, second in combinations(parts, 2) if len(parts) <= _MAX_COMPARED_PARTS else ():
         one, other = set(conjuncts(first)), set(conjuncts(second))
         if len(one - other) == len(other - one) == 1 and negation(*(one - other)) in other:
             common = both(part for part in conjuncts(first) if part in other)
@@ -73,7 +73,7 @@ def _resolved(parts: list[Predicate]) -> list[Predicate]:
 
 
 def both(parts: Iterable[Predicate]) -> Predicate:
-    """Return that ALL of the parts hold."""
+    """Return the conjunction of the parts."""
     flat: dict[Predicate, None] = {}
     for part in parts:
         if part == NEVER:
@@ -89,7 +89,7 @@ def both(parts: Iterable[Predicate]) -> Predicate:
 
 
 def either(parts: Iterable[Predicate]) -> Predicate:
-    """Return that ANY of the parts holds."""
+    """Return the disjunction of the parts."""
     flat: dict[Predicate, None] = {}
     for part in parts:
         if part == ALWAYS:
@@ -103,8 +103,8 @@ def either(parts: Iterable[Predicate]) -> Predicate:
 
 
 def network(atom: Is) -> Predicate:
-    """Return an atom on networks for callers who have an address and are not the workload itself."""
-    assert isinstance(atom.matcher, InNetwork)  # noqa: S101 - who calls has looked
+    """Return an atom on networks, simplified for callers with an address that are not the workload itself."""
+    assert isinstance(atom.matcher, InNetwork)  # noqa: S101 - callers check this
     networks = tuple(net for net in atom.matcher.networks if not _is_loopback(net))
     if not networks:
         return NEVER
@@ -117,7 +117,7 @@ def _is_loopback(net: IPv4Network | IPv6Network) -> bool:
     return net.network_address in loopback and net.prefixlen >= loopback.prefixlen
 
 
-# ANY: values of one attribute become one list, and what another part covers goes
+# ANY: values of one attribute become one list, and parts that another part covers disappear
 
 
 def _united(parts: Iterable[Predicate]) -> Iterator[Predicate]:
@@ -145,18 +145,18 @@ def _united(parts: Iterable[Predicate]) -> Iterator[Predicate]:
 
 
 def _absorbed(parts: list[Predicate]) -> list[Predicate]:
-    """Return the parts without those that ask for all that another asks for, and more."""
-    if len(parts) > _MOST_COMPARED:
+    """Return the parts without those that are narrower than another part."""
+    if len(parts) > _MAX_COMPARED_PARTS:
         return parts
     sets = [frozenset(conjuncts(part)) for part in parts]
     return [part for part, mine in zip(parts, sets, strict=True) if not any(other < mine for other in sets)]
 
 
-# ALL: what is said of one attribute, together
+# ALL: parts about one attribute are combined
 
 
 def _narrowed(parts: list[Predicate]) -> list[Predicate] | None:
-    """Return the parts with one list of values for each attribute; None where nothing can be in all of them."""
+    """Return the parts with one list of values for each attribute, or None if no value is in all of them."""
     if NEVER in parts:
         return None
     about = Counter(attribute for part in parts if (attribute := _attribute(part)) is not None)
@@ -173,7 +173,7 @@ def _narrowed(parts: list[Predicate]) -> list[Predicate] | None:
 
 
 def _multiplied(parts: list[Predicate]) -> list[Predicate]:
-    """Multiply alternatives of one attribute by the other parts about it, so that contradictions disappear."""
+    """Distribute alternatives of one attribute over the other parts about it, so that contradictions disappear."""
     for index, part in enumerate(parts):
         attribute = _only_attribute(part)
         others = [
@@ -183,7 +183,7 @@ def _multiplied(parts: list[Predicate]) -> list[Predicate]:
             continue
         rest = [other for other in parts if other is not part and other not in others]
         options = [part.parts, *(other.parts if isinstance(other, Or) else (other,) for other in others)]
-        if prod(len(other) for other in options) > _MOST_COMPARED:
+        if prod(len(other) for other in options) > _MAX_COMPARED_PARTS:
             continue
         joined = either(both(combination) for combination in product(*options))
         return [*rest[:index], joined, *rest[index:]] if joined != NEVER else [NEVER]
@@ -191,7 +191,7 @@ def _multiplied(parts: list[Predicate]) -> list[Predicate]:
 
 
 def _settled(parts: list[Predicate]) -> list[Predicate]:
-    """Remove alternatives and exceptions that the other parts rule out, and choices that they have made already."""
+    """Remove alternatives and exceptions that the other parts exclude, and choices that the other parts decide."""
     plain = [part for part in parts if _attribute(part) is not None]
     kept: list[Predicate] = []
     for part in parts:
@@ -200,7 +200,7 @@ def _settled(parts: list[Predicate]) -> list[Predicate]:
                 excepted = [each for each in conjuncts(part.part) if each not in plain]
                 kept += conjuncts(negation(excepted[0] if len(excepted) == 1 else And(tuple(excepted))))
             continue
-        if not isinstance(part, Or) or not plain or len(part.parts) > _MOST_COMPARED:
+        if not isinstance(part, Or) or not plain or len(part.parts) > _MAX_COMPARED_PARTS:
             kept.append(part)
             continue
         if any(set(conjuncts(option)) <= set(plain) for option in part.parts):
@@ -213,7 +213,7 @@ def _settled(parts: list[Predicate]) -> list[Predicate]:
 
 
 def _only_attribute(part: Predicate) -> Attribute | None:
-    """Return the attribute that ALL alternatives are about."""
+    """Return the attribute that ALL alternatives read, or None."""
     if not isinstance(part, Or):
         return None
     attributes = {option.attribute if isinstance(option, Is) else None for option in part.parts}
@@ -233,7 +233,7 @@ def _attribute(part: Predicate) -> Attribute | None:
 
 
 def _of_one_attribute(attribute: Attribute, parts: list[Predicate]) -> list[Predicate] | None:
-    if attribute.is_repeatable:  # each of its values may meet another part
+    if attribute.is_repeatable:  # each of its values may satisfy another part
         return None if any(negation(part) in parts for part in parts) else parts
     wanted = [part.matcher for part in parts if isinstance(part, Is)]
     unwanted = [part.part.matcher for part in parts if isinstance(part, Not) and isinstance(part.part, Is)]
@@ -258,7 +258,7 @@ def _of_one_attribute(attribute: Attribute, parts: list[Predicate]) -> list[Pred
 
 
 def _longest(wanted: list[Matcher]) -> list[Matcher] | None:
-    """Return the longest prefix and suffix, which imply the others; None where two matchers contradict each other."""
+    """Return the longest prefix and suffix, which imply the others, or None if two matchers contradict each other."""
     prefixes = sorted((matcher.text for matcher in wanted if isinstance(matcher, Prefix)), key=len)
     suffixes = sorted((matcher.text for matcher in wanted if isinstance(matcher, Suffix)), key=len)
     if any(not prefixes[-1].startswith(text) for text in prefixes[:-1]):

@@ -1,13 +1,12 @@
-"""Stages in one form: ordered arms, of which the FIRST that holds says what follows.
+"""Stages in one form: ordered arms. The FIRST arm that holds decides the next move.
 
-    Deny        each arm denies; otherwise the next stage is asked
-    AllowAny    each arm accepts, and the next stage is asked; otherwise denied
-    FirstMatch  each arm accepts for good, denies or passes; otherwise as written
-    AskAll      a stage for each authorizer: where it is asked and allows, accepted; where it is asked, denied
+    Deny        each arm denies; otherwise the next stage follows
+    AllowAny    each arm accepts, and the next stage follows; otherwise denied
+    FirstMatch  each arm accepts (and ends the chain), denies or passes; otherwise as written
+    AskAll      a stage for each authorizer: an arm for "asked and allows" accepts, an arm for "asked" denies
     Observe     no stage: it decides nothing
 
-This is the only reading of the five stages in the symbolic half: trees, three-valued judgements, traces and lint work
-on the ordered form.
+All symbolic code reads stages in this form: trees, three-valued evaluation, traces and lint.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ _ALLOWS = OneOf(frozenset({"allow"}))
 
 
 class Move(enum.Enum):
-    """The move that follows where an arm of a stage holds."""
+    """The move that follows if an arm of a stage holds."""
 
     ACCEPT = "accept"  # the chain ends: allowed
     DENY = "deny"  # the chain ends: denied
-    PROCEED = "proceed"  # accepted by this rule; the next stage is asked
-    PASS = "pass"  # noqa: S105 - not a password; the next stage is asked
+    PROCEED = "proceed"  # accepted by this rule; the next stage follows
+    PASS = "pass"  # noqa: S105 - not a password; the next stage follows
 
 
 _EFFECTS = {Effect.ACCEPT: Move.ACCEPT, Effect.DENY: Move.DENY, Effect.PASS: Move.PASS}
@@ -51,9 +50,9 @@ _EFFECTS = {Effect.ACCEPT: Move.ACCEPT, Effect.DENY: Move.DENY, Effect.PASS: Mov
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A condition, the rule that brings it, and what follows where it holds.
+    """A condition, its rule, and the move that follows if the condition holds.
 
-    `authorizer` is who is asked, where the answer of an external authorizer decides between this arm and the next.
+    `authorizer` is the authorizer whose answer decides between this arm and the next, if any.
     """
 
     when: Predicate
@@ -64,37 +63,37 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderedStage:
-    """A stage whose FIRST arm that holds counts, else `otherwise`."""
+    """A stage whose FIRST arm that holds decides. If none holds, `otherwise` decides."""
 
     name: str
     refusal: Refusal
     arms: tuple[Arm, ...]
     otherwise: Move
-    ranked: bool = False  # its authors gave the rules an order; elsewhere all arms of rules do the same
+    ranked: bool = False  # the rules have an order; in other stages all arms of rules have the same move
 
     @property
     def denies_by_default(self) -> bool:
-        """Return whether it is an allow list: what none of its rules accepts is denied."""
+        """Return whether the stage is an allow list: it denies requests that none of its rules accepts."""
         return self.otherwise is Move.DENY
 
     @property
     def denying(self) -> Iterator[Arm]:
-        """Yield the arms that deny; by the answer of an authorizer, too."""
+        """Yield the arms that deny, including arms that deny by the answer of an authorizer."""
         return (arm for arm in self.arms if arm.move is Move.DENY)
 
     @property
     def accepting(self) -> Iterator[Arm]:
-        """Yield the arms that accept whatever an authorizer answers."""
+        """Yield the arms that accept without the answer of an authorizer."""
         return (arm for arm in self.arms if arm.move in (Move.ACCEPT, Move.PROCEED) and arm.authorizer is None)
 
 
 def answer_attribute(authorizer: str) -> Attribute:
-    """Return the attribute that holds the answer of an external authorizer: `allow`, anything else, or absent."""
+    """Return the attribute for the answer of an external authorizer: `allow`, another text, or absent."""
     return Attribute(AttributeKind.ANSWER, authorizer)
 
 
 def is_answer(attribute: Attribute) -> bool:
-    """Tell whether an attribute is the answer of an external authorizer."""
+    """Return whether an attribute is the answer of an external authorizer."""
     return attribute.kind is AttributeKind.ANSWER
 
 
@@ -104,12 +103,12 @@ def order_chain(chain: Chain) -> list[OrderedStage]:
 
 
 def allow_lists(chain: Chain) -> Iterator[OrderedStage]:
-    """Yield the stages of a chain that deny what none of their rules accepts."""
+    """Yield the stages of a chain that deny requests that none of their rules accepts."""
     return (stage for stage in order_chain(chain) if stage.denies_by_default)
 
 
 def order_stage(stage: Stage) -> Sequence[OrderedStage]:
-    """Return one stage in ordered form; several for `AskAll`, and none for what is only observed."""
+    """Return one stage in ordered form: several stages for `AskAll`, and none for `Observe`."""
     match stage:
         case Observe():
             return ()
@@ -137,10 +136,10 @@ def order_stage(stage: Stage) -> Sequence[OrderedStage]:
 
 
 class Ordering:
-    """Orders stages, each once, for callers that look at the same stages again and again."""
+    """Orders each stage once, for callers that read the same stages many times."""
 
     def __init__(self) -> None:
-        self._ordered: dict[int, tuple[Stage, Sequence[OrderedStage]]] = {}  # the stage is kept, and so its id
+        self._ordered: dict[int, tuple[Stage, Sequence[OrderedStage]]] = {}  # the stage, so that its id stays valid
 
     def __call__(self, stage: Stage) -> Sequence[OrderedStage]:
         """Return a stage in ordered form."""

@@ -1,8 +1,8 @@
-"""Decision trees: tests in order, and at each end what is decided.
+"""Decision trees: ordered tests with a decision at each leaf.
 
-This is what partial evaluation makes of layers. A tree is as deep as a request has stages to pass, however many rules
-there are: a test that comes after others stands in the same list, never inside of their `otherwise`. Parts may be
-shared, so whoever walks a large tree remembers nodes by their identity.
+Partial evaluation turns layers into decision trees. The depth of a tree is the number of stages that a request passes,
+for any number of rules: later tests are in the same list, never in the `otherwise` of earlier ones. Trees may share
+parts, so code that walks a large tree caches nodes by their identity.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from eastgate.basics.records import dataclass
 from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Not, Or, Predicate, Request, all_of
 from eastgate.ir.attributes import UNKNOWN
 
-# Three-valued truth: True, False, or None where the unknown attributes decide.
+# Three-valued truth: True, False, or None if the result depends on unknown attributes.
 
 
 def truth(predicate: Predicate, request: Request) -> bool | None:
-    """Return whether a predicate holds; None where that depends on what is unknown."""
+    """Return whether a predicate holds, or None if that depends on unknown attributes."""
     match predicate:
         case Is(attribute, matcher, joined):
             value = request.values.get(attribute, UNKNOWN)
@@ -58,7 +58,7 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, slots=True)
 class DecisionNode(Generic[L]):
-    """The FIRST test that holds decides, else `otherwise`."""
+    """Ordered tests: the FIRST that holds decides, else `otherwise`."""
 
     tests: tuple[tuple[Predicate, Tree[L]], ...]
     otherwise: Tree[L]
@@ -68,14 +68,14 @@ Tree: TypeAlias = L | DecisionNode[L]
 
 
 class Entry(NamedTuple, Generic[L]):
-    """One line of a decision list, which is a tree of one level: the FIRST whose predicate holds decides."""
+    """One line of a decision list, a tree of one level: the FIRST line whose predicate holds decides."""
 
     when: Predicate
     end: L
 
 
 def choice(tests: Iterable[tuple[Predicate, Tree[L]]], otherwise: Tree[L]) -> Tree[L]:
-    """Build one flat list of tests in order, without those that are certain."""
+    """Return one flat list of ordered tests, without tests whose result is certain."""
     kept: list[tuple[Predicate, Tree[L]]] = []
     for when, node in tests:
         if when == ALWAYS:
@@ -90,7 +90,7 @@ def choice(tests: Iterable[tuple[Predicate, Tree[L]]], otherwise: Tree[L]) -> Tr
 
 
 def leaves(tree: Tree[L]) -> Iterator[L]:
-    """Yield every end, as often as there are ways to it."""
+    """Yield each leaf once for each path to it."""
     if not isinstance(tree, DecisionNode):
         yield tree
         return
@@ -100,7 +100,7 @@ def leaves(tree: Tree[L]) -> Iterator[L]:
 
 
 def map_leaves(tree: Tree[L], of: Callable[[L], M]) -> Tree[M]:
-    """Return the tree with each end replaced."""
+    """Return the tree with each leaf replaced."""
     if not isinstance(tree, DecisionNode):
         return of(tree)
     return choice(((when, map_leaves(node, of)) for when, node in tree.tests), map_leaves(tree.otherwise, of))

@@ -1,14 +1,16 @@
-"""Tokens: who a caller is, from a JWT that an issuer signed (RFC 7519 in the compact form of RFC 7515).
+"""Identities from tokens: JWTs that an issuer signed (RFC 7519, in the compact form of RFC 7515).
 
-The signatures and key formats are `joserfc`'s; everything around them is here, because an authorizer must be stricter
-than a general library: one serialization, one reading of the text, no key that the token itself brings along, and an
-answer for every text. Importing this package loads neither joserfc nor an HTTP client: the first key set does.
+`joserfc` implements the signatures and key formats. This package implements the rest, because an authorizer must be
+stricter than a general library. It accepts one serialization and one reading of the text, never uses a key from the
+token itself, and has an answer for every text. Importing this package loads neither joserfc nor an HTTP client; the
+first key set does.
 
-- `Keys` are what an issuer publishes, `Expectations` what a policy asks of a token, and `verify` compares;
-- a `KeySource` says which keys an issuer has now: `KnownKeys` from files, `DiscoveredKeys` by OpenID Connect
-  discovery. `verify_from` asks it, once more where a token names a key that is not there yet.
+- `Keys` are the keys that an issuer publishes, `Expectations` are the requirements of a policy on a token, and
+  `verify` compares.
+- A `KeySource` has the present keys of an issuer: `KnownKeys` from files, `DiscoveredKeys` by OpenID Connect
+  discovery. `verify_from` asks it, and asks again if a token names an unknown key.
 
-The issuer to ask comes from the policy, never from the token.
+The issuer comes from the policy, never from the token.
 """
 
 from eastgate.reading.jwt.discovery import DiscoveredKeys, NotAtHand, PublishedKeys, key_sets_of, keys_at_hand

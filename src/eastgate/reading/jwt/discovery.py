@@ -1,7 +1,7 @@
-"""Discovers the keys that issuers publish on the web (OpenID Connect Discovery 1.0), and caches them for a while.
+"""Discovers the keys that issuers publish on the web (OpenID Connect Discovery 1.0), and caches them.
 
-Between two fetches an issuer may withdraw a key or add one. How old keys may get, and how often anyone may make us look
-for new ones, are the settings of `DiscoveredKeys`. Keys that are too old are no keys: it fails closed.
+An issuer may withdraw a key or add one between two fetches. The settings of `DiscoveredKeys` limit the age of keys and
+the rate of fetches that callers can cause. Keys that are too old are not used: verification fails closed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     import ssl
 
 
-# Getting a JSON document from an issuer over HTTP, within bounds, from nowhere else than it was asked for.
+# Fetches a JSON document from an issuer over HTTP, with limits, and only from the server of the URL.
 
 
 class DocumentFetcher:
-    """Reads documents. `timeout` bounds a document as a whole, in seconds."""
+    """Fetches documents. `timeout` is the limit for one document, in seconds."""
 
     def __init__(self, timeout: float, tls: ssl.SSLContext | None = None) -> None:
         self._client = HttpClient(timeout, tls, proxy_https=True)
 
     def document(self, url: str) -> dict[str, Json]:
-        """Return the JSON object at this URL; raises `KeysUnavailable`."""
+        """Return the JSON object at this URL. Raises `KeysUnavailable`."""
         checked_url(url)
         try:
             response = self._client.request("GET", url, {"Accept": "application/json"})
@@ -49,14 +49,14 @@ class DocumentFetcher:
 
 
 def checked_url(url: str) -> SplitResult:
-    """Return the parts of a URL that keys may be fetched from: HTTPS, or HTTP on this very machine."""
+    """Return the parts of a URL that keys may be fetched from: HTTPS, or HTTP on this machine."""
     parts = split_url(url)
     if parts is None:
         _refuse(url, "is not a URL")
     if not parts.hostname or parts.port == 0:
         _refuse(url, "names no server")
     if "@" in parts.netloc:
-        raise KeysUnavailable("the URL has a user name in it")  # perhaps with a password: not repeated
+        raise KeysUnavailable("the URL has a user name in it")  # not repeated, because it may have a password
     if parts.scheme != "https" and (parts.scheme != "http" or not _is_loopback(parts.hostname)):
         _refuse(url, "is not HTTPS")
     return parts
@@ -88,13 +88,13 @@ def _explain(failed: RequestFailed) -> str:
         case Failure.REDIRECTS:
             problem = f"redirects more than {MAX_REDIRECTS} times"
         case Failure.ELSEWHERE:
-            checked_url(failed.location or "")  # says more, where it is no URL that keys may come from
+            checked_url(failed.location or "")  # gives a better message for a URL that keys may not come from
             problem = "redirects to another server, which is not followed"
     return f"{failed.url} {problem}"
 
 
 class _Withdrawn(KeysUnavailable):
-    """The issuer publishes a key set, and no key."""
+    """Error: the issuer publishes a key set without any key."""
 
 
 @dataclass(slots=True)
@@ -110,12 +110,12 @@ class _CachedKeys:
 
 
 class _FetchedKeys:
-    """Keys that are fetched from a URL, and kept.
+    """Keys that are fetched from a URL, and cached.
 
-    Keys younger than `fresh_for` are used as they are. Older ones are fetched anew, by one thread while others use
-    what there is; while that fails they go on being used until they are `usable_for` old, unless the issuer has
-    withdrawn all of them. Two fetches are never less than `min_interval` apart, whether tokens name unknown keys or
-    the issuer is down. All in seconds.
+    Keys younger than `fresh_for` are used without a fetch. Older keys are fetched again by one thread, while the others
+    use the cached ones. If the fetch fails, the cached keys are used until they are `usable_for` old, unless the issuer
+    has withdrawn all of them. Two fetches are never less than `min_interval` apart, whether tokens name unknown keys or
+    the issuer is down. All values are in seconds.
     """
 
     def __init__(
@@ -138,12 +138,12 @@ class _FetchedKeys:
         self._held: dict[str, _CachedKeys] = {}
 
     def keys(self, issuer_url: str) -> Keys:
-        """Return the keys, fetched if they are not fresh."""
+        """Return the keys. If they are not fresh, fetch them."""
         held = self._of(issuer_url)
         keys = held.keys
         if keys is not None and self._age(held) < self._fresh_for:
             return keys
-        # Nobody waits for newer keys who has some that are good enough.
+        # A thread with usable keys does not wait for newer ones.
         if not held.lock.acquire(blocking=keys is None or self._age(held) >= self._usable_for):
             return self._usable(held)
         try:
@@ -154,13 +154,13 @@ class _FetchedKeys:
             held.lock.release()
 
     def fresh_keys(self, issuer_url: str) -> Keys | None:
-        """Return the keys if they are fresh. Nothing is fetched."""
+        """Return the keys if they are fresh, without a fetch."""
         held = self._of(issuer_url)
         keys = held.keys
         return keys if keys is not None and self._age(held) < self._fresh_for else None
 
     def newer_keys(self, issuer_url: str, than: Keys) -> Keys:
-        """Return the keys, fetched if these are still the newest and the last fetch is long enough ago."""
+        """Return newer keys. Fetch them if these are still the newest, and the last fetch is long enough ago."""
         held = self._of(issuer_url)
         with held.lock:
             if held.keys is None or held.keys is than:
@@ -211,18 +211,18 @@ def _keys_of(document: dict[str, Json], url: str) -> Keys:
 
 
 class PublishedKeys(_FetchedKeys):
-    """Keys at a URL of their own, over HTTPS, or HTTP on this very machine. See `DiscoveredKeys` for the settings."""
+    """Keys at a fixed URL, over HTTPS, or HTTP on this machine. See `DiscoveredKeys` for the settings."""
 
     def _document(self, url: str, /) -> dict[str, Json]:
         return self._fetcher.document(url)
 
 
 class DiscoveredKeys(_FetchedKeys):
-    """Keys by OpenID Connect discovery, over HTTPS, or HTTP on this very machine.
+    """Keys by OpenID Connect discovery, over HTTPS, or HTTP on this machine.
 
-    Keys younger than `fresh_for` are used as they are. Older ones are fetched anew; while that fails they go on being
+    Keys younger than `fresh_for` are used without a fetch. Older keys are fetched again. If the fetch fails, they are
     used until they are `usable_for` old. Two fetches are never less than `min_interval` apart, whether tokens name
-    unknown keys or the issuer is down. All in seconds.
+    unknown keys or the issuer is down. All values are in seconds.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class DiscoveredKeys(_FetchedKeys):
             raise KeysUnavailable(f"{issuer_url} is not an issuer: it has a query or a fragment")
         about = self._fetcher.document(f"{issuer_url.removesuffix('/')}/.well-known/openid-configuration")
         if about.get("issuer") != issuer_url:
-            # Or else one issuer could hand out the keys of another.
+            # Otherwise one issuer could publish the keys of another.
             raise KeysUnavailable(f"the server at {issuer_url} says that it is another issuer")
         jwks_uri = about.get("jwks_uri")
         if not isinstance(jwks_uri, str):
@@ -256,11 +256,11 @@ class DiscoveredKeys(_FetchedKeys):
 
 
 class NotAtHand(Exception):  # noqa: N818 - says what is known
-    """The keys of an issuer would have to be fetched."""
+    """Error: the keys of an issuer are not cached, or no longer fresh."""
 
 
-class KeysAtHand:
-    """The fresh keys of a source. Where any would have to be fetched, NotAtHand is raised, and nothing is."""
+class CachedKeys:
+    """The fresh keys of a source. It never fetches: instead it raises NotAtHand."""
 
     def __init__(self, source: _FetchedKeys) -> None:
         self._source = source
@@ -273,15 +273,15 @@ class KeysAtHand:
         return keys
 
     def newer_keys(self, issuer_url: str, than: Keys) -> Keys:  # noqa: ARG002 - it looks for none
-        """Leave it to others to look for newer keys."""
+        """Return the same keys. Another component fetches newer ones."""
         raise NotAtHand
 
 
 def keys_at_hand(source: KeySource) -> KeySource:
-    """Return a source of the same keys that fetches none."""
-    return KeysAtHand(source) if isinstance(source, _FetchedKeys) else source
+    """Return a source of the same keys that never fetches."""
+    return CachedKeys(source) if isinstance(source, _FetchedKeys) else source
 
 
 def key_sets_of(source: KeySource) -> KeySource:
-    """Return the source of keys that are published at a URL of their own, by that URL, beside a source by issuers."""
+    """Return the source for keys that are published at a fixed URL. It has the settings of a source by issuers."""
     return source._key_sets if isinstance(source, DiscoveredKeys) else source

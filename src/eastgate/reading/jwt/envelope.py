@@ -1,4 +1,4 @@
-"""Parses a token: three parts, a header that is understood, and bytes that can be written in one way only."""
+"""Parses a token: three parts, a known kind of header, and base64url in its only valid spelling."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.jwt.outcome import Reason, TokenRefused
 from eastgate.reading.strict_json import Json, JsonProblem, read_object
 
-# Decodes the one spelling of bytes in tokens and keys (RFC 7515, section 2): base64url, no padding or spare bits.
+# Decodes the only valid spelling of bytes in tokens and keys (RFC 7515, section 2): base64url, no padding or spare
+# bits.
 
 
 def decoded(text: str) -> bytes | None:
-    """Return the bytes, or None where the text is not exactly how they are written."""
+    """Return the bytes, or None if the text is not their only valid spelling."""
     try:
         data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:
         return None
-    # Python skips what it does not know and ignores spare bits. Only the canonical text comes back the same.
+    # Python skips unknown characters and ignores spare bits. Only the canonical text comes back unchanged.
     return data if urlsafe_b64encode(data).rstrip(b"=") == text.encode("ascii") else None
 
 
-# The signature algorithms of each kind of key, so that a key is never used for what it was not made for.
+# The signature algorithms of each kind of key. A key is never used with another algorithm.
 
 
 _RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
@@ -37,17 +38,17 @@ _BY_CURVE = {
 }
 
 ASYMMETRIC = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA")
-"""What a token may be signed with unless a policy says otherwise: who can check these cannot forge them."""
+"""The default algorithms of a policy. A verifier of these signatures cannot forge them."""
 
 SYMMETRIC = {"HS256": 32, "HS384": 48, "HS512": 64}
-"""The shared-secret algorithms, and how many bytes each asks of its secret (RFC 7518, section 3.2)."""
+"""The shared-secret algorithms, and the least bytes of a secret for each (RFC 7518, section 3.2)."""
 
 KNOWN = frozenset((*ASYMMETRIC, "Ed25519", "Ed448", *SYMMETRIC))
-"""Every algorithm that may be asked for. `none` is not an algorithm."""
+"""Every algorithm that a policy may allow. `none` is not an algorithm."""
 
 
 def fitting(kty: str, crv: str | None) -> frozenset[str]:
-    """Return the algorithms that a public key of this type and curve can verify; none for a kind that we do not use."""
+    """Return the algorithms that a public key of this type and curve can verify; none for an unsupported kind."""
     if kty == "RSA":
         return frozenset(_RSA)
     return frozenset(_BY_CURVE.get((kty, crv or ""), ()))
@@ -55,7 +56,7 @@ def fitting(kty: str, crv: str | None) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """The unverified header of a token, and the bytes to verify it by."""
+    """The unverified header of a token, and the bytes for its verification."""
 
     header: dict[str, Json]
     algorithm: str
@@ -68,8 +69,8 @@ class Envelope:
 def open_token(token: str, max_bytes: int) -> Envelope:
     """Parse a token in compact serialization. Raises `TokenRefused`.
 
-    Headers that bring a key along or say where one is (`jwk`, `jku`, `x5c`, `x5u`) are not read by anything: a key that
-    comes with the token proves only that its author has a key.
+    Headers with a key or the address of a key (`jwk`, `jku`, `x5c`, `x5u`) are ignored. A key that comes with the token
+    proves only that its author has a key.
     """
     if len(token) > max_bytes:
         raise TokenRefused(Reason.TOO_LARGE, f"The token is longer than {max_bytes} bytes.")
@@ -82,7 +83,9 @@ def open_token(token: str, max_bytes: int) -> Envelope:
         raise _malformed("The token is not three parts with dots between them.")
     header_bytes, payload, signature = (_part(name, text) for name, text in zip(_PARTS, parts, strict=True))
     try:
-        header = _read_header(header_bytes) if len(header_bytes) <= _LONGEST_REMEMBERED else read_object(header_bytes)
+        header = (
+            _read_header(header_bytes) if len(header_bytes) <= _MAX_CACHED_HEADER_BYTES else read_object(header_bytes)
+        )
     except JsonProblem as problem:
         raise _malformed(f"The header of the token {problem}.") from None
     _check_kind(header)
@@ -98,12 +101,12 @@ def open_token(token: str, max_bytes: int) -> Envelope:
 
 
 _PARTS = ("header", "payload", "signature")
-_MOST_REMEMBERED, _LONGEST_REMEMBERED = 256, 512  # headers, and bytes of one
+_MAX_CACHED_HEADERS, _MAX_CACHED_HEADER_BYTES = 256, 512
 
 
-@lru_cache(_MOST_REMEMBERED)
+@lru_cache(_MAX_CACHED_HEADERS)
 def _read_header(header: bytes) -> dict[str, Json]:
-    """Read a header: those of all tokens that a key has signed are mostly the same."""
+    """Read a header. The result is cached, because most tokens of one key have the same header."""
     return read_object(header)
 
 
@@ -115,10 +118,13 @@ def _part(name: str, text: str) -> bytes:
 
 
 def _check_kind(header: dict[str, Json]) -> None:
-    """Refuse what changes the meaning of the other parts. All else that is unknown is ignored, as RFC 7515 asks."""
+    """Refuse headers that change the meaning of the other parts.
+
+    Other unknown headers are ignored, as RFC 7515 requires.
+    """
     content = header.get("cty")
     if "crit" in header:
-        raise TokenRefused(Reason.UNSUPPORTED, "The token insists on extensions (crit), of which none is supported.")
+        raise TokenRefused(Reason.UNSUPPORTED, "The token requires extensions (crit), and none is supported.")
     if "b64" in header:
         raise TokenRefused(Reason.UNSUPPORTED, "The token has an unencoded payload (b64), which is not accepted.")
     if "enc" in header:

@@ -1,4 +1,4 @@
-"""The keys that an issuer publishes (a JWKS, RFC 7517), reduced to those that can prove who signed a token."""
+"""The keys that an issuer publishes (a JWKS, RFC 7517), limited to those that can verify signatures."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
     from joserfc.jwk import Key as Material
 
 MAX_TRIES = 16
-"""Keys that one token may be tried with. Each costs a signature check, and anyone may send a token."""
+"""The most keys that one token is tried with. Each costs a signature check, and any client may send a token."""
 
 RSA_BITS = range(2048, 8192 + 1)
-"""Less can be broken (NIST SP 800-131A), more makes each check slow."""
+"""Shorter keys can be broken (NIST SP 800-131A), longer keys make each check slow."""
 
 _PUBLIC = {"RSA": ("n", "e"), "EC": ("crv", "x", "y"), "OKP": ("crv", "x"), "oct": ("k",)}
 _PRIVATE = ("d", "p", "q", "dp", "dq", "qi", "oth")
 
 
 class NoKeysError(ValueError):
-    """A key set without a key that verifies signatures."""
+    """Error: a key set has no key that verifies signatures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key, with the algorithms that it may be used for: those of its type and curve, and of its own `alg`."""
+    """One key, with the algorithms for its type and curve, limited by its own `alg`."""
 
     kid: str | None
     algorithms: frozenset[str]
     material: Material = field(repr=False)
 
     def signed(self, algorithm: str, message: bytes, signature: bytes) -> bool:
-        """Return whether the owner of this key signed these bytes."""
+        """Return whether this key signed these bytes."""
         implementation = _implementations()[algorithm]
         try:
             implementation.check_key(self.material)
             return implementation.verify(message, signature, self.material)
-        except Exception:  # whatever the libraries stumble over, it is not a good signature
+        except Exception:  # any error of the libraries means that the signature is not valid
             return False
 
 
@@ -56,10 +56,10 @@ class Keys:
 
     @classmethod
     def of(cls, jwks: Mapping[str, object] | bytes, *, symmetric: bool = False) -> Keys:
-        """Read the keys in a JWKS. Raises ValueError, which says what is wrong with it.
+        """Read the keys in a JWKS. Raises ValueError with the problem.
 
-        Keys for encryption and of kinds that are not known here are left out, as RFC 7517 asks. So are shared secrets
-        (`oct`) unless `symmetric` is set: were a published key taken for a secret, everybody would know it.
+        Keys for encryption and keys of unknown kinds are left out, as RFC 7517 requires. Shared secrets (`oct`) are
+        left out unless `symmetric` is set: if a published key were used as a secret, everyone would know the secret.
         """
         if isinstance(jwks, bytes):
             try:
@@ -76,7 +76,7 @@ class Keys:
         return cls(keys)
 
     def candidates(self, algorithm: str, kid: str | None) -> tuple[Key, ...]:
-        """Return the keys that may be tried for a token: those it names, or all where it names none; never too many."""
+        """Return the keys to try for a token: those that it names, or all if it names none, up to a limit."""
         keys = self.all if kid is None else self.with_id(kid)
         return tuple(islice((key for key in keys if algorithm in key.algorithms), MAX_TRIES))
 
@@ -86,7 +86,7 @@ class Keys:
 
 
 def _key(location: str, jwk: object, symmetric: bool) -> Key | None:
-    """Read a key; None where it is of no use here. Raises ValueError where it is broken."""
+    """Read a key; None if it cannot verify signatures. Raises ValueError for an invalid key."""
     if not isinstance(jwk, Mapping):
         raise ValueError(f"{location} is not an object")
     kty, kid, alg = (_text(location, jwk, name) for name in ("kty", "kid", "alg"))
@@ -117,7 +117,7 @@ def _for_signatures(location: str, jwk: Mapping[str, object]) -> bool:
 
 
 def _check_public(location: str, jwk: Mapping[str, object]) -> None:
-    """Refuse a key with its private part: anybody who can read that can sign as the issuer."""
+    """Refuse a key with its private part. Every reader of the key set could sign as the issuer."""
     if any(name in jwk for name in _PRIVATE):
         raise ValueError(f"{location} contains its private part; publish the public part of a new key instead")
 
@@ -156,9 +156,9 @@ def _imported(location: str, kty: str, members: Mapping[str, str]) -> Material:
     from joserfc.jwk import JWKRegistry
 
     try:
-        # Only what makes up the key: of the rest joserfc would read urls and certificates.
+        # Import only the members of the key. joserfc would read URLs and certificates from the others.
         return JWKRegistry.import_key({"kty": kty, **members})
-    except Exception as error:  # the libraries raise errors of many kinds for numbers that are no key
+    except Exception as error:  # the libraries raise many kinds of errors for invalid numbers
         raise ValueError(f"{location} is not a valid {kty} key") from error
 
 
@@ -169,7 +169,10 @@ def _secrets_only(listed: Iterable[object]) -> str:
 
 @cache
 def _implementations() -> Mapping[str, JWSAlgModel]:
-    """Return the algorithms, past joserfc's registry: that one warns of EdDSA by name and allows by default."""
+    """Return the algorithms from joserfc's classes.
+
+    Its registry warns about EdDSA by name, and allows only its defaults.
+    """
     from joserfc.jwa import JWS_ALGORITHMS
 
     return {algorithm.name: algorithm for algorithm in JWS_ALGORITHMS}

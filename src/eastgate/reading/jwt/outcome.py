@@ -1,4 +1,4 @@
-"""The result of verifying a token: the claims it proves, or the one reason why it proves nothing."""
+"""The result of verifying a token: the claims that it proves, or the reason why it proves none."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from eastgate.reading.strict_json import Json
 
 
 class Reason(StrEnum):
-    """Why a token was rejected, as a word for logs, metrics and tests."""
+    """The reason why a token was rejected, as a word for logs, metrics and tests."""
 
     MALFORMED = "malformed"
-    """Not a signed JWT in the compact form, or not one that all readers read alike."""
+    """Not a signed JWT in the compact form, or one that readers may read differently."""
     TOO_LARGE = "too-large"
     UNSUPPORTED = "unsupported"
-    """A JWT of a kind that is not accepted: encrypted, nested, unencoded, or with extensions that it insists on."""
+    """A JWT of a kind that is not accepted: encrypted, nested, unencoded, or with critical extensions."""
     ALGORITHM_NOT_ALLOWED = "algorithm-not-allowed"
     UNKNOWN_KEY = "unknown-key"
-    """No key that could have signed it; the issuer may have published a new one."""
+    """The issuer has no key that could have signed it. It may have published a new one."""
     KEY_MISMATCH = "key-mismatch"
-    """The key that it names is not made for the algorithm that it names."""
+    """The key that it names is not for the algorithm that it names."""
     BAD_SIGNATURE = "bad-signature"
     INVALID_CLAIM = "invalid-claim"
-    """A claim that must be checked is of a type that cannot be."""
+    """A claim that must be checked has a wrong type."""
     MISSING_CLAIM = "missing-claim"
     WRONG_ISSUER = "wrong-issuer"
     WRONG_AUDIENCE = "wrong-audience"
@@ -32,15 +32,15 @@ class Reason(StrEnum):
     NOT_YET_VALID = "not-yet-valid"
     ISSUED_IN_THE_FUTURE = "issued-in-the-future"
     KEYS_UNAVAILABLE = "keys-unavailable"
-    """The issuer's keys could not be had, so nothing could be checked."""
+    """The issuer's keys are not available, so nothing could be checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedToken:
-    """A token that was signed by one of the keys and is what was expected.
+    """A token that one of the keys signed, and that meets the expectations.
 
-    The claims identify the caller; the text of the token does not. An ECDSA signature has a twin that is as good, so
-    a list of revoked tokens must be one of `jti` claims.
+    The claims identify the caller; the text of the token does not. An ECDSA signature has a second valid form, so a
+    list of revoked tokens must list `jti` claims.
     """
 
     claims: Mapping[str, Json]
@@ -51,14 +51,14 @@ class VerifiedToken:
 
 @dataclass(frozen=True, slots=True)
 class RejectedToken:
-    """A token that proves nothing. The message may be logged and shown: it repeats nothing from the token."""
+    """A token that proves nothing. The message may be logged and shown: it repeats no text of the token."""
 
     reason: Reason
     message: str
 
 
 class TokenRefused(Exception):  # noqa: N818 - not an error of ours: it carries the answer out of the steps of `verify`
-    """Ends the verification of a token, within this package only."""
+    """Error: the verification of a token has failed. It is internal to this package."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Sources of the keys of issuers, and verification with whatever keys an issuer has now."""
+"""Sources of the keys of issuers, and verification with the present keys of an issuer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eastgate.reading.jwt.keys import Keys
 from eastgate.reading.jwt.outcome import Reason, RejectedToken, VerifiedToken
 from eastgate.reading.jwt.verification import Expectations, verify
 
-# Remembers tokens that were verified, so that the signature of each is checked once.
+# Caches verified tokens, so that each signature is checked once.
 
 
 _Key = tuple[bytes, str, Expectations]
@@ -30,10 +30,10 @@ class _Remembered:
 
 
 class VerifiedTokens:
-    """Verified tokens, by their hash, their issuer and what was expected of them. The least recently used give way.
+    """Verified tokens, by their hash, issuer and expectations. The least recently used are dropped.
 
-    A token is good as long as it says, and only with the very key set that it was verified with: once the issuer
-    changes its keys, every token is verified anew. Nothing here holds a token itself.
+    An entry is valid until the token expires, and only with the key set that verified it. If the issuer changes its
+    keys, every token is verified again. The cache holds no token itself.
     """
 
     def __init__(self, size: int = 10_000) -> None:
@@ -42,7 +42,7 @@ class VerifiedTokens:
         self._lock = threading.Lock()
 
     def get(self, token: str, issuer_url: str, keys: Keys, expected: Expectations, now: float) -> VerifiedToken | None:
-        """Return the token, if it was verified with these keys, for the same, and is still good."""
+        """Return the token, if it was verified with these keys and expectations, and has not expired."""
         key = _key(token, issuer_url, expected)
         with self._lock:
             remembered = self._remembered.get(key)
@@ -57,7 +57,7 @@ class VerifiedTokens:
     def put(
         self, token: str, issuer_url: str, keys: Keys, expected: Expectations, now: float, verified: VerifiedToken
     ) -> None:
-        """Remember a token that was verified with these keys now."""
+        """Store a token that was verified with these keys now."""
         expires = verified.claims.get("exp")
         until = math.inf if not isinstance(expires, int | float) else expires
         with self._lock:
@@ -74,47 +74,47 @@ def _key(token: str, issuer_url: str, expected: Expectations) -> _Key:
 
 
 class KeysUnavailable(Exception):  # noqa: N818 - a state of the world, which callers answer with a denial
-    """The keys of an issuer cannot be had. Nothing that it signed can be verified until they can."""
+    """Error: the keys of an issuer are not available. No token of it can be verified until they are."""
 
 
 class KeySource(Protocol):
     """A source of the keys of issuers. The issuer's URL comes from a policy, never from a token.
 
-    As long as an issuer has the same keys, they should be the same object: tokens are remembered with it.
+    As long as an issuer has the same keys, they should be the same object: cached tokens depend on it.
     """
 
     def keys(self, issuer_url: str) -> Keys:
-        """Return the keys to use now. Raises `KeysUnavailable`."""
+        """Return the present keys. Raises `KeysUnavailable`."""
         ...
 
     def newer_keys(self, issuer_url: str, than: Keys) -> Keys:
-        """Return newer keys than those that lack the key which a token names, or the same where there are none.
+        """Return newer keys than those without the key that a token names; the same keys if there are none.
 
-        Anyone can name keys that do not exist, so a source bounds how often it looks. Raises `KeysUnavailable`.
+        Any client can name keys that do not exist, so a source limits its fetches. Raises `KeysUnavailable`.
         """
         ...
 
 
 class KnownKeys:
-    """Keys that were given beforehand: for tests, for clusters without a way out, and for reproducible answers."""
+    """Keys from files: for tests, for clusters without internet access, and for reproducible answers."""
 
     def __init__(self, by_issuer: Mapping[str, Keys]) -> None:
         self._by_issuer = dict(by_issuer)
 
     @classmethod
     def from_files(cls, by_issuer: Mapping[str, Path]) -> KnownKeys:
-        """Read a JWKS file for each issuer URL. Raises ValueError, which names the file that is not one."""
+        """Read a JWKS file for each issuer URL. Raises ValueError with the name of an invalid file."""
         return cls({issuer: _read(path) for issuer, path in by_issuer.items()})
 
     def keys(self, issuer_url: str) -> Keys:
-        """Return the keys given for exactly this URL."""
+        """Return the keys for exactly this URL."""
         try:
             return self._by_issuer[issuer_url]
         except KeyError:
             raise KeysUnavailable(f"no keys are known for the issuer {issuer_url}") from None
 
     def newer_keys(self, issuer_url: str, than: Keys) -> Keys:  # noqa: ARG002 - nothing is ever newer here
-        """Return the same keys again."""
+        """Return the same keys."""
         return self.keys(issuer_url)
 
 
@@ -126,9 +126,9 @@ def verify_from(
     now: float,
     remembered: VerifiedTokens | None = None,
 ) -> VerifiedToken | RejectedToken:
-    """Verify with the issuer's keys, and once more with newer ones where the token names a key not among them.
+    """Verify with the issuer's keys, and again with newer keys if the token names an unknown key.
 
-    A token that is `remembered`, as verified with the same keys, is taken at its word until it expires.
+    A `remembered` token that was verified with the same keys is valid until it expires.
     """
     if len(token) > expected.max_bytes:
         return verify(token, _NO_KEYS, expected, now)

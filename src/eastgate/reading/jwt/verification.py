@@ -1,4 +1,4 @@
-"""Verifies a token: the one function that the rest of the package serves."""
+"""Verifies a token. This is the central function of the package."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from eastgate.reading.strict_json import Json, JsonProblem, read_object
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """The issuer and the audience of the token, and how its signature and times are judged.
+    """The expected issuer and audience of a token, and the rules for its signature and times.
 
-    `leeway` is zero unless a policy says otherwise: the issuer's clock and ours are assumed to agree. A token ends at
-    the second it says, whatever the leeway is: nobody gets extra seconds for a stolen one.
+    `leeway` is zero unless a policy sets it: the clocks of the issuer and of Eastgate are assumed to agree. The leeway
+    never extends `exp`, so a stolen token gets no extra seconds.
     """
 
     issuer: str | None
     """Exactly the `iss` claim; None leaves it unchecked."""
     audiences: frozenset[str] = frozenset()
-    """ANY of these must be in the `aud` claim; empty leaves it unchecked."""
+    """The `aud` claim must have ANY of these; an empty set leaves it unchecked."""
     algorithms: tuple[str, ...] = ASYMMETRIC
     leeway: float = 0
     """Seconds by which `nbf` and `iat` may be ahead."""
     max_bytes: int = 16 * 1024
-    """The longest token that is looked at. Proxies cut headers off well before that."""
+    """The longest token that is read. Proxies have lower limits for headers."""
     require_expiry: bool = True
-    """A token without `exp` is good for ever, so having one is asked for unless a policy waives it."""
+    """Whether `exp` is required. A token without it never expires."""
 
     def __post_init__(self) -> None:
         if self.issuer == "":
@@ -51,11 +51,11 @@ class Expectations:
             raise ValueError("max_bytes must be more than zero")
 
 
-# Compares the claims of a token with what is expected, once its signature was verified.
+# Compares the claims of a token with the expectations, after its signature was verified.
 
 
 def check_claims(claims: Mapping[str, Json], expected: Expectations, now: float) -> None:
-    """Raise `TokenRefused` for the first claim that does not hold: ALL of times, issuer and audience must."""
+    """Raise `TokenRefused` for the first claim that does not hold. ALL of times, issuer and audience must hold."""
     _check_times(claims, expected, now)
     if expected.issuer is not None:
         _check_issuer(claims, expected.issuer)
@@ -69,7 +69,7 @@ def _check_times(claims: Mapping[str, Json], expected: Expectations, now: float)
         raise _missing("exp")
     if expires is not None and now >= expires:  # RFC 7519: not "on or after" exp
         raise TokenRefused(Reason.EXPIRED, "The token has expired.")
-    # The leeway moves our clock, not theirs, since adding to a large integer may fail.
+    # The leeway is added to the local time, because adding to a large integer of the token may fail.
     if begins is not None and now + expected.leeway < begins:
         raise TokenRefused(Reason.NOT_YET_VALID, "The token is not valid yet.")
     if issued is not None and now + expected.leeway < issued:
@@ -115,11 +115,11 @@ def _invalid(name: str, kind: str) -> TokenRefused:
 
 
 def verify(token: str, keys: Keys, expected: Expectations, now: float) -> VerifiedToken | RejectedToken:
-    """Verify a token at the time `now` (seconds since 1970). There is an answer for every text; none raises.
+    """Verify a token at the time `now` (seconds since 1970). Every text gets an answer; no text raises.
 
-    The order is part of the safety: nothing of the payload is read before the signature over it is verified.
+    The order matters for security: no part of the payload is read before its signature is verified.
     """
-    if not math.isfinite(now):  # every comparison with NaN is false, so nothing would be expired
+    if not math.isfinite(now):  # every comparison with NaN is false, so no token would be expired
         raise ValueError("now must be a time in seconds")
     try:
         envelope = open_token(token, expected.max_bytes)
@@ -134,7 +134,7 @@ def verify(token: str, keys: Keys, expected: Expectations, now: float) -> Verifi
 def _signer(envelope: Envelope, keys: Keys, allowed: tuple[str, ...]) -> Key:
     algorithm = envelope.algorithm
     if algorithm not in allowed:
-        # Repeated only where it is one of a few known words, so that nobody writes into our logs.
+        # The name is repeated only if it is a known word, so that clients cannot write into the logs.
         name = f" {algorithm}" if algorithm in KNOWN else ""
         raise TokenRefused(
             Reason.ALGORITHM_NOT_ALLOWED, f"The token's algorithm{name} is not one of {', '.join(allowed)}."

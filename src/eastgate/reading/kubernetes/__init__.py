@@ -1,7 +1,8 @@
-"""The API server of a cluster: credentials, requests, the kinds that it serves, and their objects as they change.
+"""Client for the API server of a cluster: credentials, requests, discovery of kinds, and watches of objects.
 
-Knows nothing of policies. lightkube reads kubeconfigs and credentials; the rest is in here, since a controller must
-know what no client library tells: why a watch ended, what a list left out, and which kinds came and went.
+This package does not depend on policies. lightkube reads kubeconfigs and credentials. The rest is implemented here,
+because a controller needs details that client libraries hide: why a watch ended, which objects a list left out, and
+which kinds were added or removed.
 """
 
 from eastgate.reading.kubernetes.connection import DEFINITIONS, Connection, JsonObject, connect

@@ -1,4 +1,4 @@
-"""Requests to the API server, with plain data in and out."""
+"""Requests to the API server, with plain data as input and output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 JsonObject: TypeAlias = dict[str, Any]
 _Objects: TypeAlias = list[JsonObject]
-_Names: TypeAlias = list[str]  # `list` is a method of a connection
+_Names: TypeAlias = list[str]  # the name `list` is a method of a connection
 
 MANAGER: Final = "eastgate"
 DEFINITIONS: Final = Resource(
@@ -28,9 +28,9 @@ DEFINITIONS: Final = Resource(
 _JSON: Final = "application/json"
 _NAMES: Final = f"{_JSON};as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 _APPLY: Final = "application/apply-patch+yaml"
-_PAGE: Final = 500
-_SECONDS: Final = 30.0  # for any answer but that of a watch
-_MOST_RELISTS: Final = 3
+_PAGE_OBJECTS: Final = 500
+_TIMEOUT_SECONDS: Final = 30.0  # for every answer except a watch
+_MAX_RELISTS: Final = 3
 
 
 def connect(
@@ -45,14 +45,14 @@ def connect(
         from lightkube.config.models import User
 
         config = config._replace(user=User())
-    params = ConnectionParams(timeout=httpx2.Timeout(_SECONDS)).httpx_params(config)
+    params = ConnectionParams(timeout=httpx2.Timeout(_TIMEOUT_SECONDS)).httpx_params(config)
     # Each watch has a connection of its own.
     client = httpx2.AsyncClient(**params, headers={"User-Agent": agent}, limits=httpx2.Limits(max_connections=None))
     return Connection(client, config.namespace, config.cluster.server)
 
 
 class Connection:
-    """A connection to one API server, as one user. `namespace` is that of the context."""
+    """A connection to one API server, as one user. `namespace` is the namespace of the context."""
 
     def __init__(self, client: httpx2.AsyncClient, namespace: str = "default", server: str = "") -> None:
         self._client = client
@@ -68,13 +68,13 @@ class Connection:
         await self.close()
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         await self._client.aclose()
 
     # Reading
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> JsonObject:
-        """Return one object. Raises ApiError, with `is_missing` where there is none."""
+        """Return one object. Raises ApiError, with `is_missing` if it does not exist."""
         return await self.request("GET", resource.path(namespace, name))
 
     async def list(
@@ -85,13 +85,13 @@ class Connection:
         label_selector: str | None = None,
         field_selector: str | None = None,
     ) -> tuple[_Objects, str]:
-        """Return all objects of a kind, page by page, and the version of the whole.
+        """Return all objects of a kind, and the resource version of the list. Pages are requested one by one.
 
-        A list that expires between two pages begins again.
+        If the list expires between two pages, it is requested again.
         """
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
         chosen = {name: value for name, value in selectors.items() if value}
-        for last in (*[False] * (_MOST_RELISTS - 1), True):
+        for last in (*[False] * (_MAX_RELISTS - 1), True):
             try:
                 return await self._list_pages(resource.path(namespace), chosen, resource)
             except ApiError as error:
@@ -106,9 +106,11 @@ class Connection:
         continued = ""
         while True:
             more = {"continue": continued} if continued else {}
-            page = await self.request("GET", path, params={"limit": str(_PAGE), **selectors, **more}, accept=accept)
+            page = await self.request(
+                "GET", path, params={"limit": str(_PAGE_OBJECTS), **selectors, **more}, accept=accept
+            )
             if "items" not in page:
-                raise UnreachableError(f"the answer for {resource} is no list of objects")
+                raise UnreachableError(f"the answer for {resource} is not a list of objects")
             for item in page["items"] or ():
                 item.setdefault("apiVersion", resource.api_version)
                 item.setdefault("kind", resource.kind)
@@ -122,14 +124,14 @@ class Connection:
     async def watch(
         self, path: str, params: Mapping[str, str], silence: float
     ) -> AsyncIterator[AsyncIterator[JsonObject]]:
-        """Watch a collection: yields an iterator of events that ends when the server ends the watch.
+        """Watch a collection: yield an iterator of events. It ends when the server ends the watch.
 
-        Raises ApiError for a refusal, UnreachableError where the connection breaks, SilenceError where nothing comes
-        for too long.
+        Raises ApiError for a refusal, UnreachableError for a broken connection, SilenceError if no event comes for too
+        long.
         """
         import httpx2
 
-        timeout = httpx2.Timeout(_SECONDS, read=silence)
+        timeout = httpx2.Timeout(_TIMEOUT_SECONDS, read=silence)
         try:
             async with self._client.stream(
                 "GET", path, params=dict(params), timeout=timeout, extensions=_closing_unfinished()
@@ -144,13 +146,13 @@ class Connection:
             raise UnreachableError(_why(error)) from error
 
     async def discover(self) -> Discovery:
-        """Return the kinds that the server serves, and the definitions that it has, as far as those may be listed."""
+        """Return the kinds that the server serves, and the names of its CRDs if they may be listed."""
         defined = await self._definitions()
         lists = [await self.request("GET", path, accept=Discovery.ACCEPT) for path in ("/api", "/apis")]
         return Discovery.of(lists, defined)
 
     async def _definitions(self) -> _Names:
-        """Return the names of all definitions; none where they may not be listed."""
+        """Return the names of all CRDs; none if they may not be listed."""
         try:
             listed, _ = await self._list_pages(DEFINITIONS.path(), {}, DEFINITIONS, accept=_NAMES)
         except ApiError as error:
@@ -171,7 +173,7 @@ class Connection:
         subresource: str | None = None,
         dry_run: bool = False,
     ) -> JsonObject:
-        """Apply an object on the side of the server: exactly these fields are the manager's."""
+        """Apply an object on the server: the manager owns exactly these fields."""
         metadata = obj["metadata"]
         params = {"fieldManager": manager, "force": str(force).lower(), **_dry(dry_run)}
         path = resource.path(metadata.get("namespace"), metadata["name"], subresource)
@@ -188,7 +190,7 @@ class Connection:
         subresource: str | None = None,
         manager: str = MANAGER,
     ) -> JsonObject:
-        """Change an object by a patch of a `kind`: `merge`, `json` or `strategic-merge`."""
+        """Patch an object; `kind` is `merge`, `json` or `strategic-merge`."""
         path = resource.path(namespace, name, subresource)
         content_type = f"application/{kind}-patch+json"
         return await self.request("PATCH", path, change, params={"fieldManager": manager}, content_type=content_type)
@@ -204,7 +206,7 @@ class Connection:
         manager: str = MANAGER,
         dry_run: bool = False,
     ) -> JsonObject:
-        """Create an object, or the `subresource` of the one that is named."""
+        """Create an object, or a `subresource` of the named object."""
         home = namespace or (obj.get("metadata") or {}).get("namespace")
         params = {"fieldManager": manager, **_dry(dry_run)}
         return await self.request("POST", resource.path(home, name, subresource), obj, params=params)
@@ -212,7 +214,7 @@ class Connection:
     async def replace(
         self, resource: Resource, obj: Mapping[str, Any], *, subresource: str | None = None, manager: str = MANAGER
     ) -> JsonObject:
-        """Replace an object; where it says its `resourceVersion`, only that one."""
+        """Replace an object. If it has a `resourceVersion`, replace only that version."""
         metadata = obj["metadata"]
         path = resource.path(metadata.get("namespace"), metadata["name"], subresource)
         return await self.request("PUT", path, obj, params={"fieldManager": manager})
@@ -220,7 +222,7 @@ class Connection:
     async def delete(
         self, resource: Resource, name: str, namespace: str | None = None, *, uid: str | None = None
     ) -> None:
-        """Delete an object; with a `uid`, only that one. Raises ApiError, with `is_missing` where there is none."""
+        """Delete an object; with a `uid`, only that object. Raises ApiError, with `is_missing` if it does not exist."""
         options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         if uid is not None:
             options["preconditions"] = {"uid": uid}
@@ -236,7 +238,7 @@ class Connection:
         content_type: str = _JSON,
         accept: str = _JSON,
     ) -> JsonObject:
-        """Send one request and return the answer. Raises ApiError for a refusal, UnreachableError for none."""
+        """Send one request and return the answer. Raises ApiError for a refusal, UnreachableError without an answer."""
         import httpx2
 
         headers = {"Accept": accept}
@@ -261,9 +263,9 @@ class Connection:
 
 
 def _closing_unfinished() -> dict[str, Any]:
-    """Return the extension of a request that closes its socket where the request is cancelled during the TLS handshake.
+    """Return a request extension that closes the socket if the request is cancelled during the TLS handshake.
 
-    httpcore closes it for errors only, and a cancellation is none.
+    httpcore closes it only for errors, and a cancellation is not an error.
     """
     connected: Any = None
 
@@ -291,10 +293,10 @@ def _decode(content: bytes) -> JsonObject:
     try:
         try:
             decoded: JsonObject = msgspec.json.decode(content, type=dict[str, Any])
-        except RecursionError:  # one object that nobody can read must not keep all others from being read
+        except RecursionError:  # one unreadable object must not prevent the others from being read
             decoded = msgspec.json.decode(cut_depth(content), type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
-        raise UnreachableError(f"the answer is no JSON object: {error}") from error
+        raise UnreachableError(f"the answer is not a JSON object: {error}") from error
     return decoded
 
 
@@ -311,7 +313,7 @@ def _refusal(response: httpx2.Response) -> ApiError:
 
 
 async def _events(response: httpx2.Response) -> AsyncIterator[JsonObject]:
-    """Yield the events of a watch, one JSON object a line."""
+    """Yield the events of a watch. Each line is one JSON object."""
     rest = b""
     async for data in response.aiter_bytes():
         *lines, rest = (rest + data).split(b"\n")

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from eastgate.basics.records import dataclass
 
-# A kind as the API server serves it, and the paths of its objects.
+# A kind that the API server serves, and the paths of its objects.
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,10 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """Return the path of a collection or of one object. Without a namespace, a collection is that of all."""
+        """Return the path of a collection or of one object.
+
+        Without a namespace, return the collection of all namespaces.
+        """
         parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
         if self.namespaced and namespace is not None:
             parts += ["namespaces", namespace]
@@ -43,7 +46,7 @@ _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDis
 
 
 class Discovery:
-    """The served kinds, by group and kind; of each, the versions in the order of the server's preference."""
+    """The served kinds, by group and kind. Versions are in the order of the server's preference."""
 
     ACCEPT: Final = f"{_AGGREGATED},application/json"
 
@@ -57,16 +60,16 @@ class Discovery:
         for resource in resources:
             self._by_name.setdefault((resource.group, resource.kind), []).append(resource)
         self.stale = stale
-        """Groups and versions whose kinds are unknown now: their API server does not answer, or names no kinds."""
+        """Groups and versions whose kinds are unknown: their API server does not answer, or lists no kinds."""
         known = (each for of_kind in self._by_name.values() for each in of_kind)
         self.current = frozenset((resource.group, resource.version) for resource in known) - stale
         """Groups and versions whose kinds are known."""
         self.defined = defined
-        """The names of definitions (CRDs), as `str` of a Resource. Their objects exist, served or not."""
+        """The names of CRDs, as `str` of a Resource. Their objects exist, served or not."""
 
     @classmethod
     def of(cls, lists: Iterable[Mapping[str, Any]], defined: Iterable[str] = ()) -> Discovery:
-        """Read the answers of `/api` and `/apis`. Raises ValueError where the server does not aggregate discovery."""
+        """Read the answers of `/api` and `/apis`. Raises ValueError if the server does not aggregate discovery."""
         resources: list[Resource] = []
         stale: set[tuple[str, str]] = set()
         for listed in lists:
@@ -82,7 +85,7 @@ class Discovery:
         return cls(resources, frozenset(stale), frozenset(defined))
 
     def find(self, group: str, kind: str, versions: Iterable[str] = ()) -> Resource | None:
-        """Return a kind in the first of these versions that is served, or without any, in the preferred one."""
+        """Return a kind in the first of these versions that is served; without versions, in the preferred one."""
         served = self._by_name.get((group, kind), [])
         wanted = list(versions)
         if not wanted:
@@ -92,7 +95,7 @@ class Discovery:
 
     @property
     def unserved(self) -> frozenset[str]:
-        """Return the names of definitions of which no version is served."""
+        """Return the names of CRDs without a served version."""
         return self.defined - {str(resource) for of_kind in self._by_name.values() for resource in of_kind}
 
     def __iter__(self) -> Iterator[Resource]:

@@ -1,4 +1,4 @@
-"""Why a request to the API server came to nothing."""
+"""Errors of requests to the API server."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ _GONE = 410
 
 
 class KubeconfigError(Exception):
-    """A kubeconfig that cannot be used."""
+    """Error: a kubeconfig cannot be used."""
 
 
 class UnreachableError(Exception):
-    """No answer of the API server, or half of one."""
+    """Error: the API server did not answer, or not completely."""
 
 
 class SilenceError(UnreachableError):
-    """A watch on which nothing came for long. There may be no news, or the connection is dead."""
+    """Error: a watch had no event for a long time. There may be no change, or the connection is dead."""
 
 
 class ApiError(Exception):
-    """An answer of the API server that is a refusal: `status` is of HTTP, `reason` and `message` are Kubernetes'."""
+    """Error: the API server refused a request.
+
+    `status` is the HTTP status, `reason` and `message` are those of Kubernetes.
+    """
 
     def __init__(self, status: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(message or reason or f"HTTP {status}")
@@ -37,29 +40,29 @@ class ApiError(Exception):
 
     @property
     def is_conflict(self) -> bool:
-        """Return whether another writer was faster, or an object of that name exists."""
+        """Return whether another writer was faster, or the object already exists."""
         return self.status == 409
 
     @property
     def is_forbidden(self) -> bool:
-        """Return whether RBAC forbids it, or the credentials are unknown."""
+        """Return whether RBAC forbids the request, or the credentials are unknown."""
         return self.status in (401, 403)
 
     @property
     def is_expired(self) -> bool:
-        """Return whether what a watch or a list was to go on from is no longer kept, or was never there."""
+        """Return whether the resource version of a watch or a list has expired, or never existed."""
         causes = [cause.get("reason") for cause in self.details.get("causes") or ()]
         return self.status == _GONE or self.reason in ("Expired", "Gone") or "ResourceVersionTooLarge" in causes
 
     @property
     def retry_after(self) -> float | None:
-        """Return the seconds that the server asks to wait before the next try."""
+        """Return the seconds until the next try that the server asks for."""
         seconds = self.details.get("retryAfterSeconds")
         return float(seconds) if isinstance(seconds, int | float) and seconds > 0 else None
 
 
 def error_of(status: Mapping[str, Any], code: int | None = None) -> ApiError:
-    """Return the error that a `Status` object tells of."""
+    """Return the error for a `Status` object."""
     own = status.get("code")
     details = status.get("details")
     return ApiError(

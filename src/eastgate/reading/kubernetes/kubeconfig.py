@@ -1,4 +1,6 @@
-"""Which API server, and who one is there: kubeconfigs as kubectl finds and merges them, or the account of a pod."""
+"""Selects the API server and the user: from kubeconfigs as kubectl finds and merges them, or from the
+account of a pod.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ _EXEC_API = "client.authentication.k8s.io"
 def load_config(kubeconfig: str | os.PathLike[str] | None = None, context: str | None = None) -> SingleConfig:
     """Return the cluster, user and namespace of a context.
 
-    The files are the one given, those of `$KUBECONFIG`, or ~/.kube/config; in a pod without any of them, its account.
-    Raises KubeconfigError.
+    The files are the given one, those of `$KUBECONFIG`, or ~/.kube/config. In a pod without these files, use its
+    service account. Raises KubeconfigError.
     """
     from lightkube.config.kubeconfig import KubeConfig
     from lightkube.core.exceptions import ConfigError
@@ -52,7 +54,7 @@ def _named(paths: list[Path] | None) -> str:
 
 
 def _paths(given: str | os.PathLike[str] | None) -> list[Path] | None:
-    """Return the kubeconfigs to merge; None where there are none and this is a pod."""
+    """Return the kubeconfigs to merge; None in a pod without any."""
     if given is not None:
         return [Path(given).expanduser()]
     listed = [Path(path).expanduser() for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
@@ -65,7 +67,7 @@ def _paths(given: str | os.PathLike[str] | None) -> list[Path] | None:
 
 
 def _merge(paths: list[Path]) -> dict[str, Any]:
-    """Merge kubeconfigs as kubectl does: of entries of one name, the first counts. Missing files are passed over."""
+    """Merge kubeconfigs as kubectl does: the first entry with a name wins. Missing files are skipped."""
     present = [path for path in paths if path.is_file()]
     if not present:
         raise OSError("there is no such file")
@@ -73,7 +75,7 @@ def _merge(paths: list[Path]) -> dict[str, Any]:
     for path in present:
         content = yaml.safe_load(path.read_text("utf-8")) or {}
         if not isinstance(content, Mapping):
-            raise ValueError(f"{path} is no kubeconfig")
+            raise ValueError(f"{path} is not a kubeconfig")
         if content.get("current-context"):
             merged.setdefault("current-context", content["current-context"])
         for name in _LISTS:
@@ -84,14 +86,14 @@ def _merge(paths: list[Path]) -> dict[str, Any]:
 
 
 def _resolve(name: str, entry: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return an entry with the paths in it as seen from the file that it stands in."""
+    """Return an entry whose paths are relative to the folder of its file."""
     if name in _FILES:
         key, files = _FILES[name]
         body = dict(entry.get(key) or {})
         body |= {field: str(folder / body[field]) for field in files if body.get(field)}
         plugin = body.get("exec")
         if isinstance(plugin, Mapping) and plugin.get("apiVersion") == f"{_EXEC_API}/v1":
-            # The answers of v1 and v1beta1 are the same, and lightkube knows the latter only.
+            # The answers of v1 and v1beta1 are the same, and lightkube knows only v1beta1.
             body["exec"] = {**plugin, "apiVersion": f"{_EXEC_API}/v1beta1"}
         entry[key] = body
     return entry

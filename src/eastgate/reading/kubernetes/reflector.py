@@ -1,7 +1,8 @@
-"""What exists of one kind, and every change of it: a list, and a watch from there on, for as long as it is wanted.
+"""Follows the objects of one kind: a list, then watches from its version on, until it is stopped.
 
-A watch goes on where the last one ended. Where the server no longer keeps that version, or its answer leaves any doubt,
-everything is listed again, and what is not in the list is gone: no change is lost, though several may arrive as one.
+Each watch continues where the last one ended. If the server no longer has that version, or its answer is ambiguous, all
+objects are listed again, and objects that are not in the list are gone. No change is lost, but several may arrive as
+one.
 """
 
 from __future__ import annotations
@@ -19,43 +20,43 @@ from eastgate.reading.kubernetes.connection import Connection, JsonObject
 from eastgate.reading.kubernetes.discovery import Resource
 from eastgate.reading.kubernetes.errors import ApiError, SilenceError, UnreachableError, error_of
 
-_WATCH: Final = 300.0  # seconds, and up to twice that: watches of many kinds must not all end together
-_SILENCE: Final = 90.0  # seconds without an event or a bookmark, which come every minute or so
+_WATCH_SECONDS: Final = 300.0  # up to twice that, so that watches of many kinds do not all end together
+_SILENCE_SECONDS: Final = 90.0  # without an event or a bookmark; bookmarks come about every minute
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """Everything that exists of a kind. What was there and is not among it is gone."""
+    """All existing objects of a kind. Objects that are not in it are gone."""
 
     objects: tuple[JsonObject, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """An object that is new or was changed."""
+    """A new or changed object."""
 
     object: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """An object that is gone, as it last was."""
+    """A deleted object in its last state."""
 
     object: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """Nothing changed up to now: a bookmark."""
+    """A bookmark: there is no other change up to now."""
 
 
 ObjectEvent: TypeAlias = Replaced | Put | Deleted | Synced
 
 
 class Reflector:
-    """Follows the objects of one kind, in one namespace or all. `on_trouble` is told why it waits before it goes on.
+    """Follows the objects of one kind, in one namespace or in all. `on_trouble` is called with the reason of each wait.
 
-    A kind that is not served any more, or may not be read, ends it: `follow` raises ApiError.
+    If the kind is not served any more, or may not be read, `follow` raises ApiError.
     """
 
     def __init__(
@@ -77,10 +78,10 @@ class Reflector:
         self._backoff = RetryDelay()
         self._version: str | None = None
         self.seen_at: float | None = None
-        """When the server last said something, by the monotonic clock: how far behind this may be."""
+        """The monotonic time of the last message of the server: the objects are at least as recent."""
 
     async def follow(self) -> AsyncGenerator[ObjectEvent, None]:
-        """Yield everything that exists, and then each change. Raises ApiError where the kind cannot be read at all."""
+        """Yield all existing objects, and then each change. Raises ApiError if the kind cannot be read."""
         while True:
             try:
                 if self._version is None:
@@ -88,7 +89,7 @@ class Reflector:
                 async with aclosing(self._watch()) as events:
                     async for event in events:
                         yield event
-                        del event  # it may be large, and the next one come late
+                        del event  # free its memory; the next event may come late
             except ApiError as error:
                 if error.is_missing or error.is_forbidden:
                     raise
@@ -97,7 +98,7 @@ class Reflector:
                     continue
                 await self._wait(error, error.retry_after)
             except SilenceError:
-                continue  # a new connection shows whether anybody is there
+                continue  # a new connection shows whether the server is alive
             except UnreachableError as error:
                 await self._wait(error)
 
@@ -117,7 +118,7 @@ class Reflector:
         return Replaced(tuple(objects))
 
     async def _watch(self) -> AsyncGenerator[ObjectEvent, None]:
-        seconds = _WATCH * random.uniform(1.0, 2.0)  # noqa: S311 - no secret
+        seconds = _WATCH_SECONDS * random.uniform(1.0, 2.0)  # noqa: S311 - no secret
         params = {
             "watch": "true",
             "allowWatchBookmarks": "true",
@@ -127,7 +128,7 @@ class Reflector:
             "fieldSelector": self._field_selector or "",
         }
         params = {name: value for name, value in params.items() if value}
-        async with self._connection.watch(self.resource.path(self._namespace), params, _SILENCE) as events:
+        async with self._connection.watch(self.resource.path(self._namespace), params, _SILENCE_SECONDS) as events:
             async for event in events:
                 self.seen_at = time.monotonic()
                 yield self._take(event)
@@ -135,13 +136,13 @@ class Reflector:
                 self._backoff.reset()
 
     def _take(self, event: JsonObject) -> ObjectEvent:
-        """Return what an event says, and note where to go on. Raises ApiError for one that is an error."""
+        """Return the content of an event, and remember its version. Raises ApiError for an error event."""
         kind, obj = event.get("type"), event.get("object") or {}
         if kind == "ERROR":
             raise error_of(obj)
         version = (obj.get("metadata") or {}).get("resourceVersion")
         if kind not in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK") or not isinstance(version, str) or not version:
-            raise ApiError(410, "Expired", f"an event of a watch that nobody understands: {kind}")
+            raise ApiError(410, "Expired", f"an unknown kind of event in a watch: {kind}")
         self._version = version
         match kind:
             case "BOOKMARK":

@@ -1,4 +1,4 @@
-"""Reads manifests: files, folders and standard input become documents that know their lines."""
+"""Reads manifests: files, folders and standard input become documents with positions."""
 
 from eastgate.reading.manifests.document import Document, ReadResult
 from eastgate.reading.manifests.files import ANYWHERE, Bounds, around

@@ -1,4 +1,4 @@
-"""The catalogue of what can be wrong with a text before anybody looks at what the policy in it means."""
+"""The codes of errors in the text of a manifest, before the policies in it are interpreted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TAB = Code(
 BAD_INDENTATION = Code(
     "EG1008",
     "indentation does not fit",
-    "The line stands neither in the mapping or list above it nor under one of its entries.",
+    "The line belongs neither to the mapping or list above it, nor to one of its entries.",
 )
 UNCLOSED = Code(
     "EG1009",
@@ -60,29 +60,29 @@ TEMPLATE = Code(
 ALIAS_UNDEFINED = Code(
     "EG1011",
     "alias without an anchor",
-    "`*name` stands for the value marked `&name` earlier in the same document; there is none.",
+    "`*name` repeats the value marked `&name` earlier in the same document. There is no such value.",
 )
 ALIAS_RECURSIVE = Code(
     "EG1012",
     "alias inside its own anchor",
-    "The value that the alias stands for contains the alias itself, so it has no end.",
+    "The value of the alias contains the alias itself, so it has no end.",
 )
 ALIAS_BOMB = Code(
     "EG1013",
     "aliases expand too far",
-    "The aliases of this document stand for more than 100,000 values together. Such documents are made to "
-    "exhaust memory; the document was not read.",
+    "The aliases of this document expand to more than 100,000 values together. Such documents are made to exhaust "
+    "memory; the document was not read.",
 )
 TOO_DEEP = Code(
     "EG1014",
     "nested too deeply",
-    "Mappings and lists may stand inside each other 100 levels deep. No Kubernetes object comes near that.",
+    "Mappings and lists may be nested 100 levels deep. No Kubernetes object comes near that.",
 )
 DUPLICATE_KEY = Code(
     "EG1015",
     "key written twice",
-    "A mapping has the same key twice. Readers disagree on which of them counts, and in a policy that "
-    "decides who gets in, so neither is chosen.",
+    "A mapping has the same key twice. Readers disagree on which of them counts, and that could change the meaning "
+    "of a policy. So Eastgate chooses neither.",
 )
 KEY_NOT_STRING = Code(
     "EG1016",
@@ -97,12 +97,12 @@ TAG_UNKNOWN = Code(
 TAG_MISMATCH = Code(
     "EG1018",
     "value does not fit its tag",
-    "The tag in front of the value names a type that the value cannot be read as.",
+    "The tag before the value names a type that the value does not have.",
 )
 MERGE_NOT_MAPPING = Code(
     "EG1019",
-    "merge of something that is no mapping",
-    "`<<` takes over the keys of a mapping, or of each mapping in a list.",
+    "merge of a value that is not a mapping",
+    "`<<` adds the keys of a mapping, or of each mapping in a list.",
 )
 NUMBER_RANGE = Code(
     "EG1020",
@@ -123,15 +123,14 @@ TOO_MANY_FINDINGS = Code(
 LEADS_OUT = Code(
     "EG1023",
     "path leads out of the folder",
-    "A link in a folder, or a path in a decision table, leads out of what was given to the command: out of the folder, "
-    "or for a table out of the repository that it is in. What is there is not read, since an error in it would show a "
-    "line of it. With `--follow` it is.",
+    "A link in a folder, or a path in a decision table, leads out of the given folder, or out of the repository of "
+    "the table. Its target is not read, because an error would show a line of it. With `--follow`, it is read.",
 )
 NOT_A_FILE = Code(
     "EG1024",
     "neither file nor folder",
-    "What has the name of a manifest is a pipe, a socket or a device. It is not opened: reading could wait for ever, "
-    "and leaving it aside could leave a policy aside. A pipe can be given as standard input, `-f -`.",
+    "A path with the name of a manifest is a pipe, a socket or a device. Reading it could wait for ever, and "
+    "skipping it could skip a policy. Give a pipe as standard input, `-f -`.",
 )
 MERGE_REPLACES = Code(
     "EG1025",
@@ -168,7 +167,7 @@ NO_OBJECT = Code(
 FIELD_MISSING = Code(
     "EG1031",
     "`apiVersion` or `kind` is missing",
-    "Without `apiVersion` and `kind` nobody can know what the object is.",
+    "Without `apiVersion` and `kind`, the type of the object is unknown.",
 )
 FIELD_MISSPELT = Code(
     "EG1032",
@@ -188,20 +187,20 @@ NAME_MISSING = Code(
 )
 NAME_GENERATED = Code(
     "EG1035",
-    "object whose name only a cluster would make",
+    "object with a generated name",
     "`metadata.generateName` asks the API server for a name. There is none offline, so the object needs a name.",
 )
 DUPLICATE_OBJECT = Code(
     "EG1036",
     "object written twice",
-    "Two documents have the same group, kind, namespace and name. In a cluster the later one would replace "
-    "the earlier; offline nobody can tell which was meant.",
+    "Two documents have the same group, kind, namespace and name. In a cluster the later one would replace the "
+    "earlier; offline it is unknown which one applies.",
 )
 LEFT_ASIDE = Code(
     "EG1040",
-    "unreadable text that is no manifest",
-    "A document in a folder cannot be read, and nothing in it says `apiVersion` or `kind`, so that it is no manifest "
-    "that anybody could apply. It was left aside. Leave the file out with `--exclude` or `.eastgateignore`.",
+    "unreadable text that is not a manifest",
+    "A document in a folder cannot be read, and has neither `apiVersion` nor `kind`, so it cannot be a manifest. "
+    "It was skipped. Leave the file out with `--exclude` or `.eastgateignore`.",
     Severity.INFO,
 )
 NO_KUSTOMIZATION = Code(
@@ -211,16 +210,16 @@ NO_KUSTOMIZATION = Code(
 )
 NOT_DEPLOYED = Code(
     "EG1044",
-    "object that no environment has",
-    "A policy or a workload in a folder whose environments do not have it: no kustomization names its file, or a "
-    "directory of Argo CD excludes it. It decides nothing. An answer that such a policy could turn into a deny says "
-    "`(from what is deployed)`, and has the exit status 3.",
+    "object that no environment deploys",
+    "A policy or a workload is in a folder, but no environment of the folder deploys it: no kustomization names "
+    "its file, or a directory of Argo CD excludes it. It decides nothing. If such a policy could turn an answer "
+    "into a deny, the answer says `(from what is deployed)`, and has the exit status 3.",
     Severity.INFO,
 )
 HELM_CHART = Code(
     "EG1045",
     "templates of a Helm chart",
-    "The templates of a chart are no manifests. Give the folder of the chart, which is rendered.",
+    "The templates of a chart are not manifests. Give the folder of the chart, and Eastgate renders it.",
 )
 EMPTY_INPUT = Code(
     "EG1046",
@@ -237,24 +236,24 @@ UNFINISHED_LIST = Code(
 SEVERAL_IN_ONE = Code(
     "EG1048",
     "several manifests in one document",
-    "`apiVersion` or `kind` stands twice at the top of one document: a `---` is missing between two manifests. Readers "
-    "disagree on which of them counts.",
+    "`apiVersion` or `kind` occurs twice at the top of one document: a `---` is missing between two manifests. "
+    "Readers disagree on which of them counts.",
 )
 KUSTOMIZATION_NAMED = Code(
     "EG1049",
     "kustomization given as a manifest",
-    "A kustomization is no manifest. Its folder is given with `-k`, or with `-f`, and is rendered.",
+    "A kustomization is not a manifest. Give its folder with `-k` or `-f`, and Eastgate renders it.",
 )
 PLACEHOLDER = Code(
     "EG1052",
     "placeholder",
-    "A value has yet to be filled in, by somebody or by a tool: `<your-namespace>`, `${DOMAIN}`, `{{ .Values.x }}`. "
-    "What it will be is unknown, so that the object is left out, and answers that it could change say so (exit status "
-    "3). A policy closes what it targets.",
+    "A value must still be filled in, by a person or by a tool: `<your-namespace>`, `${DOMAIN}`, `{{ .Values.x "
+    "}}`. The final value is unknown, so the object is left out, and answers that it could change have the exit "
+    "status 3. A policy closes its targets.",
     Severity.INFO,
 )
 BAD_PATTERN = Code(
     "EG1050",
     "pattern not understood",
-    "A pattern of `--exclude` or a line of `.eastgateignore` is no pattern of `.gitignore`.",
+    "A pattern of `--exclude` or a line of `.eastgateignore` is not a valid `.gitignore` pattern.",
 )

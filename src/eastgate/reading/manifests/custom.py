@@ -1,6 +1,6 @@
-"""Custom resources of kinds that are not read: their operators may make pods, which no manifest has, and label these.
+"""Custom resources of unread kinds: their operators may make pods without a manifest, and add labels to them.
 
-Only their heads are looked at, and whether they describe pods.
+Only their heads are read, and whether they describe pods.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _DEFINED = regex(r"""(?m)^[ ]+group:[ ]*["']?([\w.-]+)""")
 _PODS: Final = frozenset(
     {"containers", "image", "imageName", "instances", "podTemplate", "replicas", "volumeClaimTemplate"}
 )
-"""Fields by which custom resources of all kinds describe pods."""
+"""Fields in which custom resources of all kinds describe pods."""
 _PODS_TEXT = regex(rf"""(?m)^[ -]*["']?(?:{"|".join(sorted(_PODS))})["']?[ ]*:""")
 _KUBERNETES: Final = ("k8s.io", "kubernetes.io")
 
 
 @dataclass(slots=True)
 class CustomResources:
-    """The API groups of custom resources and of definitions, and the namespaces with one that describes pods."""
+    """The API groups of custom resources and CRDs, and the namespaces in which one describes pods."""
 
     groups: set[str] = field(default_factory=set)
     making: set[str] = field(default_factory=set)
 
     def add_text(self, api_version: str, kind: str, text: str, namespace: str) -> None:
-        """Add the object of a text, which is in a namespace if it says none."""
+        """Add the object of a text; `namespace` is its namespace if the text names none."""
         if kind == _DEFINITION:
             self.groups.update(_DEFINED.findall(text)[:1])
         elif is_extension(group := api_version.rpartition("/")[0]):
@@ -52,14 +52,14 @@ class CustomResources:
                 self.making.add(namespace)
 
     def merged(self, others: Iterable[CustomResources]) -> CustomResources:
-        """Return these and others."""
+        """Return the union of these and others."""
         every = [self, *others]
         return CustomResources(
             {group for each in every for group in each.groups}, {name for each in every for name in each.making}
         )
 
     def labels(self, key: str) -> bool:
-        """Return whether a label is of the domain of one of the groups: its controller sets it."""
+        """Return whether a label belongs to the domain of one of the groups, so that its controller sets it."""
         domain, slash, _ = key.partition("/")
         if not slash or "." not in domain or domain in _KUBERNETES:
             return False
@@ -67,7 +67,7 @@ class CustomResources:
 
 
 def is_extension(group: str) -> bool:
-    """Return whether an API group is none of those that Kubernetes itself has."""
+    """Return whether an API group is not part of Kubernetes."""
     return "." in group and (not group.endswith(".k8s.io") or group.startswith(("gateway.", "policy.networking.")))
 
 

@@ -23,15 +23,14 @@ if TYPE_CHECKING:
 
 
 Extent = tuple[int, int]
-"""The offsets in the text where something starts, and one past where it ends."""
+"""The offsets of the start of a value, and of the character after its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainDocument:
-    """The value of a document, its position, and those of the entries of its top-level `items`.
+    """The value of a document, its position, and the positions of the entries of its top-level `items`.
 
-    There are no duplicate keys in it, and each extent can be read again alone: nothing in it depends on the text around
-    it.
+    It has no duplicate keys, and each extent can be read again alone: it does not depend on the text around it.
     """
 
     value: Plain
@@ -41,7 +40,7 @@ class PlainDocument:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a text that can be read again alone, and the path from its root to the value that is meant."""
+    """A part of a text that can be read again alone, and the path from its root to the selected value."""
 
     text: DecodedText
     is_json: bool
@@ -50,18 +49,18 @@ class Stretch:
     path: tuple[str | int, ...] = ()
 
     def at(self, *steps: str | int) -> Stretch:
-        """Return the same stretch, for a value further inside."""
+        """Return the same stretch for a value further inside."""
         return Stretch(self.text, self.is_json, self.start, self.end, self.path + steps)
 
     def node(self) -> Node:
-        """Read the value with positions. Findings are not reported: they were when it was first read."""
+        """Read the value with positions. Findings are not reported, because the first reading reported them."""
         if not self.path:
             return self._root()
         key = self.text, self.start, self.end
         return _WITH_PARTS.get(key, lambda: (self._root(), self.end - self.start)).nearest(*self.path)
 
     def keep(self, root: Node) -> None:
-        """Keep the value, read with positions, for those who ask for parts of it soon."""
+        """Cache the value with positions for readers of its parts."""
         _WITH_PARTS.get((self.text, self.start, self.end), lambda: (root, self.end - self.start))
 
     def _root(self) -> Node:
@@ -75,7 +74,7 @@ class Stretch:
 
     @property
     def written(self) -> str | None:
-        """Return the text of the value: where two are equal, so are the values. None where it is a part of another."""
+        """Return the text of the value. Equal texts have equal values. None if the value is a part of another."""
         return None if self.path else self.text.source.text[self.start : self.end]
 
     def span(self) -> Span:
@@ -84,12 +83,12 @@ class Stretch:
 
 
 _WITH_PARTS: Final[SizedCache[tuple[DecodedText, int, int], Node]] = SizedCache(1 << 20)
-"""Lists, whose entries are asked for one after the other; the size is in characters."""
+"""Lists, because their entries are read one after the other. The size is in characters."""
 
 
 @dataclass(slots=True)
 class Document:
-    """A Kubernetes object: its type and name, its position, and its content with positions or without."""
+    """A Kubernetes object: its type and name, its position, and its content with or without positions."""
 
     api_version: str
     kind: str
@@ -97,7 +96,7 @@ class Document:
     namespace: str | None
     _node: Node | None
     data: dict[str, Plain] | None
-    """The content without positions, if these were not asked for."""
+    """The content without positions, if positions were not requested."""
     _origin: Stretch | Node | RenderedObject = field(repr=False, compare=False)
     """The source from which positions are read on demand."""
     default_namespace: str = field(default="default", repr=False, compare=False)
@@ -108,7 +107,10 @@ class Document:
 
     @property
     def node(self) -> Node | None:
-        """Return the content with positions, if they were asked for. That of an object of a cluster is not kept."""
+        """Return the content with positions, if they were requested.
+
+        The content of a cluster's object is not cached.
+        """
         if self._node is None and self.data is None and isinstance(self._origin, RenderedObject):
             return self._origin.node()
         return self._node
@@ -125,19 +127,19 @@ class Document:
 
     @property
     def home(self) -> str:
-        """Return the namespace of an object of a kind that has one."""
+        """Return the namespace of an object of a namespaced kind."""
         return self.namespace or self.default_namespace
 
     @property
     def span(self) -> Span:
-        """Return the span of the object, from its first key on."""
+        """Return the span of the object, starting at its first key."""
         root = self._node or self._located
         if root is not None:
             return root.span
         return self._origin.span if isinstance(self._origin, Node) else self._origin.span()
 
     def locate(self, *path: str | int) -> Span:
-        """Return the span of the value at a path of keys and indices; if there is none, of the nearest around it."""
+        """Return the span of the value at a path of keys and indices, or of the nearest value around it."""
         root = self._node or self._located
         if root is None:
             root = self._origin if isinstance(self._origin, Node) else self._origin.node()
@@ -162,29 +164,29 @@ def content_of(document: Document) -> Plain:
 
 @dataclass(slots=True)
 class ReadResult:
-    """The objects that were read, the findings, and what was left out on purpose."""
+    """The objects that were read, the findings, and the objects that were left out on purpose."""
 
     documents: list[Document] = field(default_factory=list)
     reporter: Reporter = field(default_factory=Reporter)
     skipped: dict[str, int] = field(default_factory=dict)
-    """How many documents that are no manifests were passed over, by file name (`kustomization.yaml`, ...)."""
+    """The number of skipped documents that are not manifests, by file name (`kustomization.yaml`, ...)."""
     excluded: int = 0
-    """How many files were left out by patterns."""
+    """The number of files that patterns exclude."""
     unused: int = 0
-    """How many objects were passed over unread, since nothing of their kind is used."""
+    """The number of unread objects, whose kinds are not used."""
     twice: list[tuple[Document, Diagnostic]] = field(default_factory=list)
-    """Objects that say something else than those of their names that were read before, and what was said of that."""
+    """Objects that differ from an earlier object of the same name, with the finding about it."""
     refused: list[Diagnostic] = field(default_factory=list)
-    """Errors in what was asked for, such as a path that does not exist: no answer does without it."""
+    """Errors in the arguments, such as a path that does not exist. They prevent every answer."""
     torn: list[tuple[Document, Diagnostic]] = field(default_factory=list)
-    """Objects of which only the head could be read, and the error behind it. They are not among the documents."""
+    """Objects whose head could be read, and the error after it. They are not among the documents."""
     templates: list[tuple[Document | None, Diagnostic]] = field(default_factory=list)
-    """Texts that have to be rendered first, with the object that the head of a text is about if that is certain."""
+    """Unrendered template texts, each with the object in its head if that is certain."""
     unbuilt: list[LeftOut] = field(default_factory=list)
-    """The parts that are not read, other than those with an error in `reporter`."""
+    """The unread parts, except those with an error in `reporter`."""
     undeployed: list[Document] = field(default_factory=list)
-    """Objects of folders that no environment there has. They are not among the documents."""
+    """Objects of a folder that no environment deploys. They are not among the documents."""
     custom: CustomResources = field(default_factory=CustomResources)
-    """Custom resources of kinds that are not read."""
+    """Custom resources of unread kinds."""
     seen: dict[tuple[str, str, str, str], Document] = field(default_factory=dict, repr=False, compare=False)
     """The objects by group, kind, namespace and name."""

@@ -1,4 +1,4 @@
-"""The bytes of given files, or why they cannot be read."""
+"""Reads the bytes of files, and reports why a file cannot be read."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from eastgate.reading.manifests.findings import suggestion
 from eastgate.reading.manifests.limits import MAX_BYTES
 from eastgate.reading.manifests.text import report_too_large
 
-# Bounds of reading: the content of a folder must not make Eastgate read, and show, other files.
-#
-# A file or a folder that is named on the command line is meant, wherever it is. What is found there (a link in a
-# folder, a path in a table) may have come with a pull request, and its errors are shown with a line of what was read.
+# Bounds of reading: the content of a folder must not make Eastgate read, and show, other files. A file or folder on
+# the command line may be anywhere. Paths inside of files, and links in folders, may come from a pull request, and an
+# error would show a line of the file that they lead to.
 
 
 _Path = str | os.PathLike[str]
@@ -27,9 +26,9 @@ _Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The folders that reading stays in, without links in their names; None is no bound.
+    """The folders that reading stays in, as paths without links; None means no bound.
 
-    `exclude` are patterns of what is left out of each folder that is read.
+    `exclude` are patterns of files to leave out of each folder.
     """
 
     folders: tuple[str, ...] | None
@@ -37,15 +36,15 @@ class Bounds:
 
     @classmethod
     def of(cls, paths: Iterable[_Path], *, follow: bool = False, exclude: Iterable[str] = ()) -> Bounds:
-        """Return the bounds of the paths that a user names: each of them, and with `follow` none."""
+        """Return the bounds for the paths that a user names: each of them, and no bound with `follow`."""
         return cls(None if follow else tuple(map(_real, paths)), tuple(exclude))
 
     def hold(self, path: _Path) -> bool:
-        """Return whether a path leads to somewhere inside."""
+        """Return whether a path leads to a place inside the bounds."""
         return self.folders is None or self.hold_real(_real(path))
 
     def hold_real(self, real: str) -> bool:
-        """Return whether a path without links is inside."""
+        """Return whether a path without links is inside the bounds."""
         if self.folders is None:
             return True
         return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.folders)
@@ -55,7 +54,7 @@ ANYWHERE = Bounds(None)
 
 
 class RealPaths:
-    """What `os.path.realpath` returns, for many paths at one time: each folder on the way is looked at once."""
+    """`os.path.realpath` for many paths at one time. Each folder is examined once."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -78,15 +77,15 @@ class RealPaths:
 def _real(path: _Path) -> str:
     try:
         return os.path.realpath(path)
-    except ValueError:  # a NUL: there is no such file, as whoever opens it finds
+    except ValueError:  # a NUL: opening the file will report that it does not exist
         return os.path.abspath(path)
 
 
 def around(file: _Path) -> Bounds:
-    """Return the bounds of the paths that a file names: the checkout of a repository that the file is in.
+    """Return the bounds of the paths that a file names: the checkout of its repository.
 
-    Outside of a checkout it is the folder above the file's own, so that `../policies` can be named, and the working
-    directory where the file is below it. The root of the file system is never the bound.
+    Outside a checkout, the bound is the folder above the folder of the file, so that the file can name `../policies`;
+    and the working directory, if the file is below it. The root of the file system is never the bound.
     """
     folder = os.path.dirname(os.path.realpath(file))
     above = folder
@@ -106,10 +105,10 @@ def around(file: _Path) -> Bounds:
 STDIN = "-"
 STDIN_NAME = "<stdin>"
 SUFFIXES = (".yaml", ".yml", ".json")
-_ENOUGH = MAX_BYTES + 1  # one byte too many is enough for `decode` to refuse it
-_NOT_A_FILE_HELP = "remove it, or give what comes out of it as standard input: -f -"
+_MAX_READ_BYTES = MAX_BYTES + 1  # one byte more than the limit, so that `decode` refuses the file
+_NOT_A_FILE_HELP = "remove it, or pass its content as standard input: -f -"
 _DESCRIPTORS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
-"""Descriptors that this process was started with, such as the shell makes of `-f <(command)`."""
+"""Descriptors that this process inherited, such as the shell's for `-f <(command)`."""
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -119,10 +118,10 @@ _KINDS = (
 
 
 def load(name: str, stdin: BinaryIO | None, reporter: Reporter) -> bytes | None:
-    """Return the bytes of a file; None, and a finding, where they cannot be had."""
+    """Return the bytes of a file; None, with a finding, if they cannot be read."""
     try:
         if name == STDIN:
-            return (stdin or sys.stdin.buffer).read(_ENOUGH)
+            return (stdin or sys.stdin.buffer).read(_MAX_READ_BYTES)
         return _bytes(name, reporter)
     except (OSError, ValueError) as error:
         report_unreadable(reporter, name, error)
@@ -130,7 +129,7 @@ def load(name: str, stdin: BinaryIO | None, reporter: Reporter) -> bytes | None:
 
 
 def _bytes(name: str, reporter: Reporter) -> bytes | None:
-    """Return the bytes of a regular file. One that becomes a pipe at the last moment is not waited for either."""
+    """Return the bytes of a regular file, without waiting if it becomes a pipe at the last moment."""
     if not is_readable(name, os.stat(name), reporter):
         return None
     waiting = 0 if name.startswith(_DESCRIPTORS) else os.O_NONBLOCK
@@ -141,27 +140,30 @@ def _bytes(name: str, reporter: Reporter) -> bytes | None:
         if status.st_size > MAX_BYTES:
             report_too_large(name, reporter)
             return None
-        return file.read(_ENOUGH)
+        return file.read(_MAX_READ_BYTES)
 
 
 def is_readable(name: str, status: os.stat_result, reporter: Reporter) -> bool:
-    """Return whether it is a file, or what the shell has opened for us; a finding where it is neither, nor a folder."""
+    """Return whether the name is a file, or a descriptor from the shell.
+
+    Report a finding if it is neither that nor a folder.
+    """
     kind = next((words for is_repeat, words in _KINDS if is_repeat(status.st_mode)), None)
     if kind is None or name.startswith(_DESCRIPTORS):
         return True
-    reporter.report(NOT_A_FILE, f"`{printable(name)}` is {kind}, and no manifest", help=_NOT_A_FILE_HELP)
+    reporter.report(NOT_A_FILE, f"`{printable(name)}` is {kind}, not a manifest", help=_NOT_A_FILE_HELP)
     return False
 
 
 def report_way_out(reporter: Reporter, name: str) -> None:
-    """Say that a link is not followed."""
-    message = f"`{printable(name)}` leads out of what is read, and is followed only with --follow"
-    help_ = "give what it leads to with -f, or --follow"
+    """Report a link that is not followed."""
+    message = f"`{printable(name)}` leads out of the given folder, and is followed only with --follow"
+    help_ = "give its target with -f, or use --follow"
     reporter.diagnostics.append(Diagnostic(LEADS_OUT, message, None, help_, f"`{printable(name)}`", cause=LEADS_OUT.id))
 
 
 def report_unreadable(reporter: Reporter, name: str, error: OSError | ValueError) -> None:
-    """Say why a file or a folder cannot be read."""
+    """Report the reason why a file or a folder cannot be read."""
     help_ = None
     if isinstance(error, FileNotFoundError):
         reason = "there is no such file or folder"

@@ -1,6 +1,6 @@
-"""Reads the head of a Kubernetes object (`apiVersion`, `kind`, `metadata`), and reports what is wrong with it.
+"""Reads the head of a Kubernetes object (`apiVersion`, `kind`, `metadata`), and reports its errors.
 
-`head` is fast and has no reasons; `diagnose` is called where it returned None, and has positions.
+`head` is fast and gives no reasons. If it returns None, `diagnose` reports the errors with positions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from eastgate.reading.manifests.codes import (
 from eastgate.reading.manifests.findings import shown, suggestion
 from eastgate.reading.manifests.node import Node, Plain
 
-# Guesses the type of a text, without reading it as YAML or JSON.
+# Guesses the type of a text, without parsing it as YAML or JSON.
 
 
 _HINT = regex(r"""[ ]*["']?([^\s"'#]+)""")
@@ -36,17 +36,17 @@ _FIELD = regex(r"(?m)^([ ]+)(name|namespace):[ ]*[\"']?([^\s\"'#]+)")
 _HIDING = regex(r"""\\[ux]|\b(?:apiVersion|kind)["']?\s*:\s*[*&!]""")
 _MANIFEST = regex(r"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")
 
-# Any line at the left edge that is no comment, no entry of a list and no marker must be `key:` with a plain key. These
-# patterns are for a text behind a line feed: looking for one is much faster than looking at each line.
+# Every line at the left edge must be `key:` with a plain key, except for comments, entries of a list and markers. The
+# patterns start with a line feed, because searching for one is much faster than testing each line.
 _EDGE = regex(r"\n(?![ #\n]|\Z|- |-$|---$)(?:([A-Za-z][\w-]*):(?=[ ]|$)(.*)|.*)$", re.MULTILINE)
 _PLAIN = regex(r"[ ]+([A-Za-z0-9][\w./-]*)[ ]*")
 _CONTINUED = regex(r"\n(?:apiVersion|kind):.*\n[ \t\n]")
 _OTHER_BREAKS = ("\r", "\t", "\x85", "\u2028", "\u2029")
-_INDENTED = regex(r"(?:(?:[ ]*\#.*|[ ]*|---)\n)*+[ ]")  # the first line that says anything
+_INDENTED = regex(r"(?:(?:[ ]*\#.*|[ ]*|---)\n)*+[ ]")  # the first line with content
 
 
 def hint(chunk: str) -> tuple[str, str]:
-    """Guess the type of a document. A wrong hint costs time and nothing else."""
+    """Guess the type of a document. A wrong guess only costs time."""
     return _hint_of("apiVersion:", chunk), _hint_of("kind:", chunk)
 
 
@@ -65,7 +65,7 @@ def types_in(chunk: str) -> Iterator[tuple[str, str]]:
 
 
 def metadata_in(chunk: str) -> dict[str, str]:
-    """Guess the name and the namespace in a YAML document, without reading it."""
+    """Guess the name and the namespace in a YAML document, without parsing it."""
     block = _BLOCK.search(chunk if chunk.endswith("\n") else f"{chunk}\n")
     fields: dict[str, tuple[int, str]] = {}
     for indent, key, value in _FIELD.findall(block[1]) if block is not None else ():
@@ -75,27 +75,26 @@ def metadata_in(chunk: str) -> dict[str, str]:
 
 
 def has_kind(chunk: str) -> bool:
-    """Return whether a document has a `kind` that can be seen. Without one it may be of any."""
+    """Return whether a document has a visible `kind`. Without one, it may be of any kind."""
     return any(kind for _, kind in types_in(chunk))
 
 
 def hides_types(chunk: str) -> bool:
-    """Return whether a document may have a type that `types_in` does not see: behind an escape, an alias or a tag."""
+    """Return whether a document may have a type that `types_in` misses: with an escape, an alias or a tag."""
     return _HIDING.search(chunk) is not None
 
 
 def may_be_manifest(text: str) -> bool:
-    """Return whether an unreadable text has anything that every manifest has, or hides what it says."""
+    """Return whether an unreadable text has the fields of a manifest, or may hide them."""
     return _MANIFEST.search(text.replace("\0", "")) is not None
 
 
 def type_of(chunk: str) -> tuple[str, str] | None:
-    """Return the `apiVersion` and the `kind` of a YAML document with nothing else at its top; None where that is
-    unsure.
+    """Return the `apiVersion` and the `kind` of a YAML document with nothing else at its top; None if that is unsure.
 
-    A document of a type that is known here need not be read. So it must be proven: the keys of a mapping at the left
-    edge all stand at the left edge. If the first of them does, each line there is a plain key, and none occurs twice,
-    then no `kind` hides in quotes, in a merge or behind an escape. What has `items` is a list, whatever it says it is.
+    A document of a known type need not be parsed, so its type must be proven. All keys of a mapping at the left edge
+    are at the left edge. If the first one is, each line there is a plain key, and none occurs twice, then no `kind`
+    hides in quotes, in a merge or in an escape. A document with `items` is a list, whatever its kind.
     """
     text = f"\n{chunk}"
     if any(mark in text for mark in _OTHER_BREAKS) or _CONTINUED.search(text) or _INDENTED.match(chunk):
@@ -111,18 +110,18 @@ def type_of(chunk: str) -> tuple[str, str] | None:
     return api_version[1], kind[1]
 
 
-# Data as YAML in which readable text stays readable, and everything else is an escape.
+# Data as YAML in which all text is printable, and every other character is an escape.
 
 
 class PrintableDumper(yaml.SafeDumper):
-    """Writes a text with anything in it that is not printable, or could be a command to a CI system, in quotes.
+    """Writes texts with unprintable characters, or with a command for a CI system, in double quotes.
 
-    In quotes there are escapes for all of it, and no line breaks. The library alone would write some of it as it is
-    (marks that turn the order of letters around), and would break lines where a `::error::` begins.
+    Double quotes allow escapes for these, without line breaks. PyYAML alone would leave some characters unescaped, such
+    as marks that reverse the order of letters, and would break lines where a `::error::` begins.
     """
 
     def write_double_quoted(self, text: str, split: bool = True) -> None:
-        """Write a text in double quotes, on one line where it needs care."""
+        """Write a text in double quotes, on one line if it has such characters."""
         allowed = self.allow_unicode
         self.allow_unicode = allowed and _is_readable(text)
         super().write_double_quoted(text, split and not _needs_care(text))
@@ -148,11 +147,11 @@ _FIELDS = ("apiVersion", "kind", "metadata")
 _METADATA = ("name", "generateName", "namespace")
 _EXAMPLES = {"apiVersion": "apiVersion: v1", "kind": "kind: Pod"}
 _PREFIXES = {("install.istio.io", "IstioOperator"): "istio-"}
-"""Kinds that a tool reads from a file, without an API server: they need no name."""
+"""Kinds of files that a tool reads without an API server. They need no name."""
 
 
 class Inherited(NamedTuple):
-    """The type of the entries of a `PodList`; the API server leaves it out of the entries."""
+    """The type of the entries of a `PodList`. The API server leaves it out of the entries."""
 
     api_version: str
     kind: str
@@ -168,7 +167,7 @@ class Head(NamedTuple):
 
 
 def head(data: dict[str, Plain], inherited: Inherited | None = None) -> Head | None:
-    """Return the head of an object; None where anything is wrong with it."""
+    """Return the head of an object; None if it has an error."""
     api_version, kind, metadata = data.get("apiVersion"), data.get("kind"), data.get("metadata")
     if inherited is not None and api_version is None and kind is None:
         api_version, kind = inherited
@@ -183,7 +182,7 @@ def head(data: dict[str, Plain], inherited: Inherited | None = None) -> Head | N
 
 
 def with_generated_name(data: dict[str, Plain], number: int) -> dict[str, Plain] | None:
-    """Return an object with a name such as a cluster would generate from its `generateName`; None where it has none."""
+    """Return an object with a generated name for its `generateName`; None without `generateName`."""
     metadata = data.get("metadata") or {}
     if not isinstance(metadata, dict) or metadata.get("name") is not None:
         return None
@@ -195,7 +194,7 @@ def with_generated_name(data: dict[str, Plain], number: int) -> dict[str, Plain]
 
 
 def shallow(node: Node) -> dict[str, Plain]:
-    """Return as much of an object as `head` looks at."""
+    """Return the parts of an object that `head` reads."""
     metadata = node.get("metadata")
     data: dict[str, Plain] = {key: node[key].plain() for key in ("apiVersion", "kind") if key in node}
     if metadata is not None and isinstance(metadata.value, dict):
@@ -208,17 +207,17 @@ def _is_filled(value: Plain) -> bool:
 
 
 def first_key(node: Node) -> Span:
-    """Return the span of the first key of a mapping, to report what is missing there."""
+    """Return the span of the first key of a mapping, to report a missing field."""
     return next(iter(node.keys.values()), node).span
 
 
 def _misspelt(node: Node, field: str) -> str | None:
-    """Return the key of a mapping that is a misspelling of a field which is not there."""
+    """Return the key of a mapping that misspells an absent field."""
     return suggestion(field, (key for key in node.keys if key not in _FIELDS))
 
 
 def intended_value(node: Node, field: str) -> str | None:
-    """Return the value of a field, or of a misspelling of it; empty where that is no string."""
+    """Return the value of a field, or of a misspelling of it; empty if it is not a string."""
     key = field if field in node else _misspelt(node, field)
     if key is None:
         return None
@@ -227,7 +226,7 @@ def intended_value(node: Node, field: str) -> str | None:
 
 
 def diagnose(node: Node, inherited: Inherited | None, reporter: Reporter) -> None:
-    """Report everything that is wrong with the head of an object."""
+    """Report every error in the head of an object."""
     if not isinstance(node.value, dict):
         help_ = "to give several objects, separate them with `---`, or write `kind: List` and `items:`"
         if not isinstance(node.value, list):
@@ -254,7 +253,7 @@ def diagnose(node: Node, inherited: Inherited | None, reporter: Reporter) -> Non
 
 
 def diagnose_type(node: Node, inherited: Inherited | None, reporter: Reporter) -> bool:
-    """Report what is wrong with `apiVersion` and `kind`; False where this is no object at all."""
+    """Report errors in `apiVersion` and `kind`. Return False if the node is not an object."""
     fields = {field: node.get(field) for field in ("apiVersion", "kind")}
     missing = [field for field, value in fields.items() if value is None or value.value is None]
     if inherited is not None and len(missing) == 2:

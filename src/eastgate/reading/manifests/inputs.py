@@ -1,4 +1,4 @@
-"""Resolves given paths to files, kustomizations to render, and what is left out."""
+"""Resolves given paths to files, kustomizations to render, and excluded files."""
 
 from __future__ import annotations
 
@@ -41,45 +41,44 @@ from eastgate.reading.manifests.kustomizations import (
 if TYPE_CHECKING:
     from eastgate.reading.repository.model import ChartRender, Environment, KustomizeBuild, LeftOut, Undeployed
 
-# Leaves files out of a folder: by the patterns of `--exclude`, and those of `.eastgateignore` files.
-#
-# Both have the syntax of `.gitignore`: the last pattern that fits decides, and a pattern is relative to the folder
-# that it is given for. As with git, nothing inside a folder that is left out can be taken in again.
+# Excludes files of a folder: by the patterns of `--exclude`, and by `.eastgateignore` files. Both have the syntax of
+# `.gitignore`: the last matching pattern decides, and a pattern is relative to its folder. As with git, a file inside
+# an excluded folder cannot be included again.
 
 
 IGNORE_FILE = ".eastgateignore"
-_MOST_BYTES = 1024 * 1024
+_MAX_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Patterns, each set for the files below one folder, the outermost folder first."""
+    """Patterns, each for the files below one folder. The outermost folder comes first."""
 
     sets: tuple[tuple[str, object], ...] = ()
 
     def below(self, folder: str, patterns: Sequence[str], origin: str, reporter: Reporter) -> Exclusion:
-        """Add patterns for what is below a folder."""
+        """Add patterns for the files below a folder."""
         if not patterns:
             return self
-        from pathspec import GitIgnoreSpec  # most folders have none
+        from pathspec import GitIgnoreSpec  # imported here because most folders have no patterns
 
         good: list[str] = []
         for pattern in patterns:
             try:
                 GitIgnoreSpec.from_lines([pattern])
             except ValueError:
-                message = f"{origin}: `{printable(pattern)}` is no pattern"
+                message = f"{origin}: `{printable(pattern)}` is not a pattern"
                 reporter.report(BAD_PATTERN, message, help="write it as in a .gitignore file: *.json, /drafts/, **/old")
             else:
                 good.append(pattern)
         return Exclusion((*self.sets, (folder, GitIgnoreSpec.from_lines(good)))) if good else self
 
     def within(self, folder: str, reporter: Reporter) -> Exclusion:
-        """Add the patterns of the ignore file of a folder that has one."""
+        """Add the patterns of the ignore file of a folder, if it has one."""
         path = os.path.join(folder, IGNORE_FILE)
         try:
             with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
-                lines = file.read(_MOST_BYTES).decode("utf-8").splitlines()
+                lines = file.read(_MAX_BYTES).decode("utf-8").splitlines()
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             reporter.report(UNREADABLE, f"`{printable(path)}` cannot be read: {printable(str(reason)).lower()}")
@@ -87,10 +86,10 @@ class Exclusion:
         return self.below(folder, lines, f"`{printable(path)}`", reporter)
 
     def holds(self, path: str, *, is_folder: bool) -> bool:
-        """Return whether a path is left out: the innermost set of patterns that matches it decides."""
+        """Return whether a path is excluded. The innermost set of patterns that matches it decides."""
         for folder, spec in reversed(self.sets):
             relative = os.path.relpath(path, folder).replace(os.sep, "/")
-            relative = os.fsencode(relative).decode("utf-8", "replace")  # patterns are about names that are UTF-8
+            relative = os.fsencode(relative).decode("utf-8", "replace")  # patterns match names in UTF-8
             is_excluded = spec.check_file(relative + "/" if is_folder else relative).include  # type: ignore[attr-defined]
             if is_excluded is not None:
                 return bool(is_excluded)
@@ -107,19 +106,19 @@ class Input:
 
     name: str
     explicit: bool = False
-    """Whether this very file was given, and not a folder that it is in."""
+    """Whether the user named this file, and not only a folder around it."""
     namespace: str | None = None
-    """That of its objects which do not say theirs."""
+    """The namespace of objects without one."""
     part: KustomizeBuild | ChartRender | None = None
-    """What a program builds it of: a part of an environment."""
+    """The part of an environment that a program builds."""
     environment: Environment | None = None
 
 
 @dataclass(slots=True)
 class Inputs:
-    """The files to read, each once, however often and under however many names it was given, and none out of bounds.
+    """The files to read, each once, whatever names it was given by, and none out of bounds.
 
-    With `raw`, files are files: kustomizations and charts are nothing special.
+    With `raw`, kustomizations and charts are read as plain files.
     """
 
     reporter: Reporter
@@ -127,13 +126,13 @@ class Inputs:
     raw: bool = False
     entries: list[Input] = field(default_factory=list)
     excluded: int = 0
-    """How many files were left out by patterns."""
+    """The number of files that patterns exclude."""
     refused: list[Diagnostic] = field(default_factory=list)
-    """The errors in the paths themselves, and not in what is found below them."""
+    """The errors in the paths themselves, without errors below them."""
     unbuilt: list[LeftOut] = field(default_factory=list)
-    """What the environments among the paths leave out."""
+    """The parts that the environments among the paths leave out."""
     undeployed: list[Undeployed] = field(default_factory=list)
-    """The manifests of folders that no environment there has."""
+    """The manifests of folders that no environment deploys."""
     _seen: set[_Identity | str] = field(default_factory=set)
     _needs_tools: bool = False
 
@@ -151,13 +150,15 @@ class Inputs:
                 self._add_environment(environment)
 
     def _add_environment(self, environment: Environment) -> None:
-        """Add the parts of an environment: files, and what programs are to build."""
-        from eastgate.reading.repository.model import ChartRender, Files  # few commands read environments
+        """Add the parts of an environment: files, and parts that programs build."""
+        # imported here because few commands read environments
+        from eastgate.reading.repository.model import ChartRender, Files
 
         self.unbuilt += environment.left_out
         self._add_undeployed(environment.undeployed)
         exclusion = self._exclusion(environment.root)
-        checkout = around(os.path.join(environment.root, IGNORE_FILE))  # where paths of Flux and Argo CD may lead
+        # the places that paths of Flux and Argo CD may lead to
+        checkout = around(os.path.join(environment.root, IGNORE_FILE))
         for part in environment.parts:
             if isinstance(part, Files):
                 for name in part.paths:
@@ -189,7 +190,7 @@ class Inputs:
             self.refused += self.reporter.diagnostics[before:]
 
     def _open_path(self, name: str) -> bool:
-        """Add a path; return whether it is a folder, in which anything may be wrong."""
+        """Add a path. Return whether it is a folder, in which errors are expected."""
         try:
             inside = self.bounds.hold(name)
             status = os.stat(name) if inside else None
@@ -211,7 +212,7 @@ class Inputs:
         if exclusion.holds(name, is_folder=False):
             self.excluded += 1
         elif not self.raw and base in FILES and kustomization_in(folder or os.curdir) is not None:
-            message = f"`{printable(name)}` is a kustomization, and no manifest"
+            message = f"`{printable(name)}` is a kustomization, not a manifest"
             help_ = f"give its folder, which is rendered: -k {printable(folder or os.curdir)}"
             self.reporter.report(KUSTOMIZATION_NAMED, message, help=help_)
         else:
@@ -237,8 +238,9 @@ class Inputs:
             self.reporter.report(EMPTY_FOLDER, f"the folder `{printable(name)}` has no manifests in it", help=help_)
 
     def _add_environments(self, name: str, files: list[str]) -> None:
-        """Add all environments of a folder that has kustomizations or charts, and not only manifests."""
-        from eastgate.reading.repository import RepositoryOptions, Undeployed, find_environments  # most have neither
+        """Add all environments of a folder, if it has kustomizations or charts and not only manifests."""
+        # imported here because most folders have neither
+        from eastgate.reading.repository import RepositoryOptions, Undeployed, find_environments
 
         found = find_environments([name], self.bounds, self.reporter, RepositoryOptions())
         for environment in found:
@@ -259,22 +261,21 @@ class Inputs:
             self.entries.append(entry)
 
     def _add_kustomization(self, folder: str) -> None:
-        """Add the folder of a `-k`, and nothing else that is in it."""
+        """Add only the folder of a `-k`, without its other files."""
         if not self.bounds.hold(folder) or kustomization_in(folder) is None:
             help_ = f"manifests as they are: -f {printable(folder)}" if os.path.exists(folder) else None
             self.reporter.report(NO_KUSTOMIZATION, f"`{printable(folder)}` has no kustomization in it", help=help_)
             self.refused.append(self.reporter.diagnostics[-1])
             return
-        from eastgate.reading.repository import Environment, KustomizeBuild  # few paths are kustomizations
+        # imported here because few paths are kustomizations
+        from eastgate.reading.repository import Environment, KustomizeBuild
 
         part = KustomizeBuild(os.path.normpath(folder))
         environment = Environment.of_kustomization(folder)
         self._add(Input(folder, explicit=True, part=part, environment=environment), repr(part))
 
     def _walk(self, folder: str, above: set[_Identity], exclusion: Exclusion) -> Iterator[tuple[str, _Identity]]:
-        """Yield the manifest files below a folder in the order of their names. A link to a folder above is not
-        followed.
-        """
+        """Yield the manifest files below a folder, sorted by name. A link to a folder above is not followed."""
         try:
             status = os.stat(folder)
             entries = sorted(os.listdir(folder))
@@ -334,13 +335,13 @@ class Inputs:
 
     def _report_chart(self, folder: str) -> None:
         shown = printable(folder)
-        message = f"`{shown}` is a Helm chart, whose templates are no manifests"
+        message = f"`{shown}` is a Helm chart, whose templates are not manifests"
         help_ = f"give the chart, which is rendered: -f {shown}"
         self.reporter.report(HELM_CHART, message, help=help_)
 
 
 def _environment(path: object) -> Environment | None:
-    from eastgate.reading.repository.model import Environment  # most paths are texts
+    from eastgate.reading.repository.model import Environment  # imported here because most paths are texts
 
     return path if isinstance(path, Environment) else None
 
@@ -361,7 +362,7 @@ def _manifests_below(folder: str) -> int:
 
 
 def files_of(paths: Iterable[str | os.PathLike[str]], reporter: Reporter, bounds: Bounds = ANYWHERE) -> list[str]:
-    """Return the files that paths mean, each once, whatever they are."""
+    """Return the files of paths, each once."""
     inputs = Inputs(reporter, bounds, raw=True)
     inputs.add_all(paths)
     return [entry.name for entry in inputs.entries]

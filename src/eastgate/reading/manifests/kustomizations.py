@@ -1,7 +1,7 @@
-"""Kustomizations: where they are, what they name, and which of them takes in which.
+"""Kustomizations: their places, the files that they name, and the kustomizations that they include.
 
-The files beside a `kustomization.yaml` are parts: bases, patches, values. Read as they are they would be objects that
-nobody applies, and patches would pass for policies. `eastgate.reading.repository` builds them.
+The files beside a `kustomization.yaml` are parts: bases, patches, values. Read as plain manifests, they would be
+objects that no tool deploys, and patches would count as policies. `eastgate.reading.repository` builds them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _BESIDE = regex(r"(?i)(?:^|[-_.])(?:all|and|full|including|plus|polic\w*|with)(?
 
 
 def is_of_definitions(address: str) -> bool:
-    """Return whether an address says that it has definitions of resources (CRDs), which decide nothing.
+    """Return whether the name of an address promises CRDs, which decide nothing.
 
-    Its last part says so, as in `config/crd` and `cert-manager.crds.yaml`, or the folder that this is in.
+    The last part, or the folder around it, has the word, as in `config/crd` and `cert-manager.crds.yaml`.
     """
     path = address.partition("?")[0].partition("#")[0].rstrip("/")
     *above, last = [part for part in path.split("/") if part]
@@ -57,17 +57,17 @@ class Kustomized:
 
 @dataclass(slots=True, eq=False)
 class Kustomization:
-    """A kustomization: its folder, the name of its file there, its kind, and every string in it."""
+    """A kustomization: its folder, the name of its file, its kind, and all strings in it."""
 
     folder: str
     file: str
     is_component: bool = False
     parts: list[str] = field(default_factory=list)
-    """What it takes in whole: files, and folders of other kustomizations."""
+    """The files, and folders of other kustomizations, that it includes whole."""
     words: list[str] = field(default_factory=list)
-    """Everything in it that may be the name of a file."""
+    """Every string in it that may be the name of a file."""
     template: Diagnostic | None = None
-    """The finding that it has to be rendered first. As it is, it builds nothing."""
+    """The finding that it must be rendered first, because it is template text."""
 
     def names(self) -> Iterator[str]:
         """Yield the paths that it may name."""
@@ -84,7 +84,7 @@ def is_kustomization(entries: Iterable[str]) -> str | None:
 
 
 def kustomization_in(folder: str) -> Kustomization | None:
-    """Return the kustomization in a folder; None where there is none, or a manifest of some other API has its name."""
+    """Return the kustomization in a folder; None without one, or if a manifest of another API has its name."""
     try:
         name = is_kustomization(os.listdir(folder))
     except (OSError, ValueError):
@@ -96,14 +96,14 @@ def kustomization_in(folder: str) -> Kustomization | None:
 
 
 def kustomization_of(folder: str, name: str, value: Plain, findings: Reporter) -> Kustomization | None:
-    """Return the kustomization of a folder, given its content; None where it is a manifest of some other API.
+    """Return the kustomization of a folder, given its content; None if it is a manifest of another API.
 
-    `findings` are those about a content that cannot be read.
+    `findings` are those about unreadable content.
     """
     if not isinstance(value, dict):
         errors = findings.errors
         template = template_text(errors[0]) if errors else None
-        return Kustomization(folder, name, template=template)  # whoever renders it says what else is wrong with it
+        return Kustomization(folder, name, template=template)  # rendering it reports the other errors
     api_version, kind = value.get("apiVersion"), value.get("kind")
     if isinstance(api_version, str) and api_version.partition("/")[0] != GROUP:
         return None
@@ -130,7 +130,7 @@ def words_of(value: Plain) -> Iterator[str]:
 
 
 def roots(kustomizations: Iterable[Kustomization]) -> list[Kustomization]:
-    """Return those that no other one takes in: what people build. Of a circle it is one, which cannot be rendered."""
+    """Return the kustomizations that no other one includes. Of a circle, return one, which cannot be rendered."""
     real = RealPaths()
     by_path = {real.of(kustomization.folder): kustomization for kustomization in kustomizations}
     taken = {p for path_of, kustomization in by_path.items() for p in _paths(kustomization, real) if p != path_of}
@@ -148,7 +148,7 @@ def roots(kustomizations: Iterable[Kustomization]) -> list[Kustomization]:
 
 
 def _built(tops: Iterable[Kustomization], by_path: Mapping[str, Kustomization], real: RealPaths) -> list[Kustomization]:
-    """Return what is built with some kustomizations: themselves, and those among others that they take in."""
+    """Return the kustomizations, and those among the others that they include."""
     waiting, taken = list(tops), dict[str, Kustomization]()
     while waiting:
         top = waiting.pop()

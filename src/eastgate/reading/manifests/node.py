@@ -1,8 +1,8 @@
 """A value with its position.
 
-Policies are read from trees of these, never from plain dictionaries, so that every rule and every diagnostic can point
-at a line. Objects that are not policies (pods, services) are read as plain data, because there are many of them and
-nobody asks for the column of a pod's label.
+Policies are always read into trees of nodes, never into plain dictionaries, so that every rule and every diagnostic can
+point at a line. Other objects (pods, services) are read as plain data, because there are many of them and no diagnostic
+needs their positions.
 """
 
 from __future__ import annotations
@@ -55,28 +55,28 @@ class Node:
 
     @property
     def span(self) -> Span:
-        """Return the span of the value. An empty value (`key:`) has that of its key."""
+        """Return the span of the value. An empty value (`key:`) has the span of its key."""
         return self.source.place(self.line, self.column, self.end_line, self.end_column)
 
     @property
     def kind(self) -> str:
-        """Return the sort of value, as a person would say it."""
+        """Return the type of the value, as a word for messages."""
         return "null" if self.value is None else _KINDS[type(self.value)]
 
     @property
     def text(self) -> str:
-        """Return the value of a node that is known to be a string."""
+        """Return the value of a string node."""
         assert isinstance(self.value, str)  # noqa: S101 - the schema has checked it
         return self.value
 
     @property
     def number(self) -> int:
-        """Return the value of a node that is known to be a whole number."""
+        """Return the value of an integer node."""
         assert isinstance(self.value, int)  # noqa: S101 - the schema has checked it
         return self.value
 
     def get(self, key: str) -> Node | None:
-        """Return the value under a key; None where the key is absent or this is no mapping."""
+        """Return the value of a key; None if the key is absent or the node is not a mapping."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
     def __getitem__(self, key: str) -> Node:
@@ -101,7 +101,7 @@ class Node:
         return self.keys[key].span if key in self.keys else self.span
 
     def nearest(self, *path: str | int) -> Node:
-        """Return the value at a path of keys and indices; where it ends early, the last value on the way."""
+        """Return the value at a path of keys and indices. If the path ends early, return the last value on it."""
         node = self
         for step in path:
             match node.value, step:
@@ -122,16 +122,17 @@ class Node:
         return self.value
 
 
-_NO_KEYS: Final[dict[str, Node]] = {}  # one for all values that are no mappings
+_NO_KEYS: Final[dict[str, Node]] = {}  # shared by all values that are not mappings
 
 
-# Explicit nulls, where a field that is null is a field that is left out, as an API server treats it.
+# Removes explicit nulls, because an API server treats a null field as an absent one.
 
 
 def drop_nulls(node: Node, keeps: Callable[[str, str], bool], opaque: frozenset[str] = frozenset()) -> Node:
-    """Return the node, with its span, without fields that are null; entries of lists stay.
+    """Return the node without fields that are null. Its span and the entries of lists stay.
 
-    `keeps` is asked of each null by the key of its mapping and its own; what is under `opaque` keys is left alone.
+    `keeps` is called for each null, with the key of its mapping and its own key. Values of `opaque` keys are not
+    changed.
     """
 
     def within(node: Node, key: str) -> Node:
@@ -156,16 +157,15 @@ def _like(node: Node, value: dict[str, Node] | list[Node]) -> Node:
     return Node(value, node.source, node.line, node.column, node.end_line, node.end_column, node.keys)
 
 
-# Resolves unquoted YAML scalars as kubectl does.
-#
-# Readers differ here (`on`, `010`, `1e3`, `1_000` are different things to YAML 1.1, YAML 1.2 and PyYAML), and a
-# policy that one reader takes for a string and another for a number is a hole. kubectl reads YAML 1.1 with a few
-# changes of go-yaml; these are its rules: `y` and `n` are booleans as `yes` and `no` are, so that where a name or a
-# label is wanted they are errors. Dates and base 60 numbers stay strings, as there.
+# Resolves unquoted YAML scalars as kubectl does. Readers differ here: `on`, `010`, `1e3` and `1_000` are different
+# values to YAML 1.1, YAML 1.2 and PyYAML. If one reader takes a policy's value for a string and another for a number,
+# that is a security hole. kubectl reads YAML 1.1 with a few changes of go-yaml, which are implemented here. `y` and `n`
+# are booleans like `yes` and `no`, so they are errors in the place of a name or a label. Dates and base 60 numbers stay
+# strings.
 
 
 class NoNumberError(Exception):
-    """The text is a number that JSON, and so Kubernetes, has no form for."""
+    """Error: the text is a number that has no form in JSON, and so not in Kubernetes."""
 
 
 def _cases(*words: str) -> list[str]:
@@ -189,14 +189,14 @@ _NOT_FINITE = frozenset(
 )
 _BASES = (16, 2, 8, 10)
 _DECIMAL = len(_BASES)
-MOST_DIGITS = 4300  # Python refuses to convert more, because that takes quadratic time
+MAX_DIGITS = 4300  # Python refuses to convert longer texts, because that takes quadratic time
 
 
 def resolve(text: str) -> Scalar:
     """Return the value of an unquoted scalar without a tag."""
     if text in WORDS:
         return WORDS[text]
-    # "9" is the last of the characters that a number can start with; nearly all strings start above it.
+    # "9" is the last character that a number can start with. Nearly all strings start with a later one.
     return _number(text) if text[0] <= "9" else text
 
 
@@ -216,12 +216,12 @@ def _to_int(text: str) -> int | None:
     if match is None or match.lastindex is None:
         return None
     digits = match.group(match.lastindex)
-    if len(digits) > MOST_DIGITS:
+    if len(digits) > MAX_DIGITS:
         raise NoNumberError
     value = int(digits, _BASES[match.lastindex - 1])
     value = -value if text[0] == "-" else value
     if match.lastindex != _DECIMAL and not -(1 << 63) <= value < 1 << 64:
-        raise NoNumberError  # kubectl takes it for a string, or for a decimal number
+        raise NoNumberError  # kubectl reads it as a string, or as a decimal number
     return value
 
 
@@ -257,4 +257,4 @@ def _tagged_bool(text: str) -> bool | None:
 
 
 CONVERT = {"int": _tagged_int, "float": _tagged_float, "bool": _tagged_bool}
-"""Readers of scalars by their explicit tag; each returns None where a text does not fit the tag."""
+"""Readers of scalars by their explicit tag. Each returns None if a text does not fit the tag."""

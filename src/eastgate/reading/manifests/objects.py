@@ -1,4 +1,4 @@
-"""Collects Kubernetes objects: opens lists, passes over what is no manifest, finds duplicates."""
+"""Collects Kubernetes objects: opens lists, skips documents that are not manifests, finds duplicates."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from eastgate.reading.manifests.templates import is_template, objects_of
 from eastgate.reading.manifests.text import DecodedText
 
 Positioned = Callable[[str, str], bool]
-"""Whether the content of the objects of an `apiVersion` and a `kind` is wanted with positions."""
+"""Whether objects of an `apiVersion` and a `kind` are read with positions."""
 
 Matters = Callable[[str, str], bool]
-"""Whether objects of an `apiVersion` and a `kind`, of which either may be unknown (empty), can change an answer."""
+"""Whether objects of an `apiVersion` and a `kind` can change an answer. Either may be unknown (empty)."""
 
 Differ = Callable[[Document, Document], str | None]
-"""The fields in which two documents of one object differ, empty where they are unknown; None where they say the same,
-as far as anybody asks."""
+"""Return the fields in which two documents of one object differ, empty if they are unknown. None means that they agree
+in all fields that Eastgate reads."""
 
 _NOT_MANIFESTS = regex(
     r"(?:kustomization|Chart|(?:[^/]*[-_.])?values[^/]*|eastgate|zarf|uds-(?:bundle|config)|skaffold|mkdocs|(?:docker-)?compose[^/]*)"
@@ -43,23 +43,23 @@ _NOT_MANIFESTS = regex(
 )
 _OTHER_TOOLS = frozenset({"ZarfInitConfig", "ZarfPackageConfig", "UDSBundle", "pipeline"})
 """Kinds of tools that write `kind` and `metadata` into files of their own, without an API version."""
-_SOPS, _ENCRYPTED = "sops", "ENC["  # its key in a manifest, and the beginning of a value that it has encrypted
+_SOPS, _ENCRYPTED = "sops", "ENC["  # the key of SOPS in a manifest, and the prefix of its encrypted values
 _KUSTOMIZE = "kustomize.config.k8s.io/"
-_MOST_LISTS = 10  # lists inside each other
+_MAX_LIST_DEPTH = 10
 
 
 def everything(api_version: str, kind: str) -> bool:  # noqa: ARG001 - the signature of `Matters`
-    """Accept all objects as mattering."""
+    """Return True: all objects matter."""
     return True
 
 
 def always_differ(first: Document, second: Document) -> str | None:  # noqa: ARG001 - the signature of `Differ`
-    """Accept no object as written twice."""
+    """Return that two objects of one name always differ."""
     return ""
 
 
 class Collector:
-    """Adds the objects in the texts of one run to a reading."""
+    """Adds the objects in the texts of one run to a result."""
 
     def __init__(
         self,
@@ -81,18 +81,20 @@ class Collector:
         self._named_by_us = 0
         self.skims = skim
         self.explicit = True
-        """Whether the text that is being read was given by name: then it should be manifests."""
+        """Whether the user named the present text. It should then have manifests."""
         self.roots = 0
-        """How many documents had anything in them."""
+        """The number of documents with content."""
         self._foreign: list[Node] = []
 
     @property
     def objects(self) -> int:
-        """Return how many objects there are, used or not."""
+        """Return the number of objects, used or not."""
         return len(self._reading.documents) + self._reading.unused
 
     def end_text(self, objects: int) -> None:
-        """End a text, before which there were so many objects. What is no object is an error only among no others."""
+        """End a text; `objects` is the number of objects before it. A document that is not an object is an error only
+        if the text has no object.
+        """
         for node in self._foreign:
             if self.objects > objects:
                 self._skip(node)
@@ -101,29 +103,29 @@ class Collector:
         self._foreign.clear()
 
     def wants(self, api_version: str, kind: str) -> bool:
-        """Return whether positions are wanted for an object of this kind."""
+        """Return whether objects of this kind are read with positions."""
         return self._positioned(api_version, kind)
 
     def is_used(self, api_version: str, kind: str) -> bool:
-        """Return whether an object of this kind can change an answer."""
+        """Return whether objects of this kind can change an answer."""
         return self._matters(api_version, kind)
 
     def add_torn(self, document: Document, error: Diagnostic) -> None:
-        """Add an object of which only the head could be read."""
+        """Add an object whose head could be read, but not its rest."""
         self._reading.torn.append((document, error))
 
     def add_template(self, document: Document | None, finding: Diagnostic) -> None:
-        """Add a text that has to be rendered first, with the object that its head is about, if that is certain."""
+        """Add a template text, with the object in its head if that is certain."""
         self._reading.templates.append((document, finding))
 
     def pass_over(self, api_version: str, kind: str, text: str) -> None:
-        """Count an object of a kind that is not used."""
+        """Count an object of an unused kind."""
         self.roots += 1
         self._reading.unused += 1
         self._reading.custom.add_text(api_version, kind, text, self.namespace)
 
     def add_plain(self, document: PlainDocument, text: DecodedText, *, is_json: bool) -> None:
-        """Add what a fast reader has read. Positions are read only for those who want them, and for findings."""
+        """Add the result of a fast reader. Positions are read only if they are requested, and for findings."""
         value = document.value
         if value is None:
             return
@@ -150,7 +152,7 @@ class Collector:
     def add_node(
         self, node: Node, origin: Stretch | Node, inherited: Inherited | None = None, *, depth: int = 0
     ) -> bool:
-        """Add the object, or the objects of the list, that a node with positions is; return whether it matters."""
+        """Add the object, or the objects of the list, in a node with positions. Return whether it matters."""
         if depth == 0:
             self.roots += node.value is not None
             if node.value is None or self._is_skipped(node):
@@ -159,7 +161,7 @@ class Collector:
         kind = data.get("kind")
         if isinstance(kind, str) and _is_list(kind, node.value if isinstance(node.value, dict) else {}):
             return self._open_list(node, origin, kind, depth)
-        if isinstance(kind, str) and depth < _MOST_LISTS and is_template(str(data.get("apiVersion")), kind):
+        if isinstance(kind, str) and depth < _MAX_LIST_DEPTH and is_template(str(data.get("apiVersion")), kind):
             self._reading.unused += 1
             added = [self.add_node(entry, entry, depth=depth + 1) for entry in objects_of(node)]
             return any(added)
@@ -182,7 +184,7 @@ class Collector:
         return self._matters(head_of.api_version, head_of.kind)
 
     def _head_with_generated_name(self, data: dict[str, Plain], inherited: Inherited | None) -> Head | None:
-        """Return the head of an object that a cluster would name; None for policies, whose name must be known."""
+        """Return the head of an object with a generated name; None for policies, which need a known name."""
         with_name = with_generated_name(data, self._named_by_us + 1)
         head_of = head(with_name, inherited) if with_name is not None else None
         if head_of is None or self._positioned(head_of.api_version, head_of.kind):
@@ -191,7 +193,7 @@ class Collector:
         return head_of
 
     def _may_matter(self, node: Node, inherited: Inherited | None) -> bool:
-        """Return whether a value without a valid head may be an object that matters, or was said to be one."""
+        """Return whether a value without a valid head may be an object that matters, or was named by the user."""
         if inherited is not None:
             return self._matters(*inherited)
         if not isinstance(node.value, dict):
@@ -203,7 +205,7 @@ class Collector:
             return self._matters(api_version, kind)
         is_nameless = api_version is None and len(node.value) > 1 and intended_value(node, "metadata") is None
         if kind in _OTHER_TOOLS or (is_nameless and "spec" not in node):
-            return self.explicit  # values of a chart, say: kubectl takes nothing without a name
+            return self.explicit  # for example, values of a chart: kubectl accepts nothing without a name
         return self.explicit or "metadata" in node or self._matters(api_version or "", kind or "")
 
     def _open_list(self, node: Node, origin: Stretch | Node, kind: str, depth: int) -> bool:
@@ -225,8 +227,8 @@ class Collector:
         elif items.value is not None and not isinstance(items.value, list):
             message = f"`items` must be a list, not {items.kind}"
             reporter.report(FIELD_TYPE, message, items.span, help="start each object with `- `")
-        elif depth >= _MOST_LISTS:
-            message = f"lists stand inside each other more than {_MOST_LISTS} levels deep"
+        elif depth >= _MAX_LIST_DEPTH:
+            message = f"lists stand inside each other more than {_MAX_LIST_DEPTH} levels deep"
             reporter.report(TOO_DEEP, message, items.span, help="write the objects into one list")
         else:
             inherited = _inherited(kind, shallow(node).get("apiVersion"))
@@ -238,16 +240,16 @@ class Collector:
         return True
 
     def _skip(self, node: Node) -> None:
-        """Count what is no manifest."""
+        """Count a document that is not a manifest."""
         self.skip(node.source.name)
 
     def skip(self, file: str) -> None:
-        """Count a text that is no manifest."""
+        """Count a text that is not a manifest."""
         name = PurePath(file).name
         self._reading.skipped[name] = self._reading.skipped.get(name, 0) + 1
 
     def _is_skipped(self, node: Node) -> bool:
-        """Return whether a root is passed over: what tools keep beside manifests, in files that are known for it."""
+        """Return whether a root is skipped: files that tools are known to keep beside manifests."""
         name = PurePath(node.source.name).name
         if not isinstance(node.value, dict) or not _NOT_MANIFESTS.fullmatch(name):
             return False
@@ -279,10 +281,10 @@ class Collector:
                 self._report_twice(first, document, fields)
 
     def _leave_out_encrypted(self, document: Document) -> None:
-        """Leave out a manifest of which nobody knows what it is without a key."""
-        from eastgate.reading.repository import LeftOut  # it reads manifests itself
+        """Leave out a manifest whose kind or name is encrypted."""
+        from eastgate.reading.repository import LeftOut  # imported here because that package imports this one
 
-        why = "SOPS has encrypted what it is: decrypt it, or encrypt only its values (encrypted_regex)"
+        why = "SOPS has encrypted its kind or name: decrypt it, or encrypt only its values (encrypted_regex)"
         self._reading.unbuilt.append(LeftOut("an encrypted manifest", document.span.location, why))
 
     def _report_twice(self, first: Document, second: Document, fields: str) -> None:
@@ -300,7 +302,7 @@ class Collector:
 
 
 def _without_sops(node: Node | None, data: dict[str, Plain] | None) -> tuple[Node | None, dict[str, Plain] | None]:
-    """Return a manifest without what SOPS adds to it, and takes away when it decrypts the file."""
+    """Return a manifest without the fields that SOPS adds when it encrypts the file."""
     if node is not None and isinstance(node.value, dict):
         kept = {key: value for key, value in node.value.items() if key != _SOPS}
         node = Node(kept, node.source, node.line, node.column, node.end_line, node.end_column, node.keys)
@@ -308,7 +310,7 @@ def _without_sops(node: Node | None, data: dict[str, Plain] | None) -> tuple[Nod
 
 
 def _is_foreign(node: Node) -> bool:
-    """Return whether a document says nothing of which object it is, and so is none."""
+    """Return whether a document has no part of the head of an object."""
     fields = ("apiVersion", "kind", "metadata")
     return isinstance(node.value, dict) and all(intended_value(node, field) is None for field in fields)
 
@@ -321,7 +323,7 @@ def _has_objects(node: Node) -> bool:
 
 
 def _diagnose_rest(node: Node, kind: str, reporter: Reporter) -> None:
-    """Report that the API server has more of a list."""
+    """Report a list that is incomplete."""
     metadata = node.get("metadata")
     token = metadata.get("continue") if metadata is not None and isinstance(metadata.value, dict) else None
     if token is not None and token.value:
@@ -333,7 +335,7 @@ def _diagnose_rest(node: Node, kind: str, reporter: Reporter) -> None:
 def _is_list(kind: str, data: dict[str, Plain] | dict[str, Node]) -> bool:
     """Return whether an object is a list of objects: a `List`, or a `PodList`, which has items and never a name.
 
-    To kubectl it is one whatever its kind and name, where there are objects in its `items`.
+    kubectl treats any object with objects in its `items` as a list, whatever its kind and name.
     """
     if kind == "List" or "items" not in data:
         return kind == "List"
@@ -349,7 +351,7 @@ def _has(value: Plain | Node, key: str) -> bool:
 
 
 def _is_good_list(data: dict[str, Plain]) -> bool:
-    """Return whether the fast way can open a list: nothing about it needs a finding."""
+    """Return whether the fast reader can open a list: it needs no finding."""
     kind, api_version = data.get("kind"), data.get("apiVersion")
     if not isinstance(kind, str) or not isinstance(api_version, str) or not api_version:
         return False

@@ -1,7 +1,7 @@
-"""Placeholders: values that somebody, or a tool, has yet to fill in.
+"""Placeholders: values that a person or a tool must still fill in.
 
-Some are placeholders wherever they stand: `${DOMAIN}`, `{{ .Values.x }}`, `<your-namespace>`, `REPLACE_ME`. Others,
-such as `SHOP_NAMESPACE`, are taken for one only where the value is wrong as it is.
+Some are placeholders in every place: `${DOMAIN}`, `{{ .Values.x }}`, `<your-namespace>`, `REPLACE_ME`. Others, such as
+`SHOP_NAMESPACE`, count as placeholders only if the value is invalid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SURE = regex(
     _VARIABLES + r"|(?<![?P])<(?:[A-Z][A-Z0-9_ -]+|(?i:your|my|insert|enter|the|some)[-_ ][\w .-]{1,60}"
     r"|(?:app|domain|host|hostname|name|namespace|project|service|tenant)(?:[-_ ]\w+)?"
     r"|\w+[-_ ](?:name|namespace|domain))>"
-    r"|ENC\[AES256_GCM,"  # what SOPS has encrypted
+    r"|ENC\[AES256_GCM,"  # values that SOPS has encrypted
     r"|(?<![\w-])(?i:replace[-_ ]?me|change[-_ ]?me|fill[-_ ]?me(?:[-_ ]?in)?)(?![\w-])"
 )
 _ENDS = "NAMESPACE|NAME|HOST|HOSTNAME|DOMAIN|IP|CIDR|PORT|URL|ADDRESS|ACCOUNT|PROJECT|CLUSTER|REGION|TAG|VERSION|HERE"
@@ -52,22 +52,22 @@ _DESCRIBING = (
     "commit",
     "build",
     "tag",
-)  # ends of the keys of labels that select nothing
+)  # ends of label keys that select nothing
 
 
 def may_have_placeholder(text: str) -> bool:
-    """Return whether a whole text may have a placeholder: a fast look that errs on the side of yes."""
+    """Return whether a whole text may have a placeholder. This is a fast test that prefers True."""
     return any(sign in text for sign in _SIGNS)
 
 
 def placeholder_in(text: str) -> str | None:
-    """Return what is a placeholder wherever it stands."""
+    """Return the placeholder in a text that is one in every place."""
     match = _SURE.search(text)
     return match.group() if match is not None else None
 
 
 def variable_in(text: str) -> str | None:
-    """Return a variable that a tool has yet to fill in."""
+    """Return a variable that a tool must still fill in."""
     match = _VARIABLE.search(text)
     return match.group() if match is not None else None
 
@@ -80,7 +80,7 @@ def names_of_variables(text: str) -> list[str]:
 
 
 def could_be(text: str, pattern: str) -> bool:
-    """Return whether a text with variables could be this one, if they are filled in; `*` is any text, too."""
+    """Return whether a text with variables could become this text; `*` is any text, too."""
     first, *others = _VARIABLE.sub("*", pattern).split("*")
     if not text.startswith(first):
         return False
@@ -94,14 +94,14 @@ def could_be(text: str, pattern: str) -> bool:
 
 
 def placeholder_in_wrong(text: str) -> str | None:
-    """Return what is most likely a placeholder in a value that is wrong."""
+    """Return the likely placeholder in an invalid value."""
     match = _SURE.search(text) or _LIKELY.search(text)
     return match.group() if match is not None else None
 
 
 def is_describing(label: str) -> bool:
-    """Return whether a label of this key says which build a pod is of, which no policy is about."""
-    return label.lower().endswith(_DESCRIBING) and label != "version"  # by which policies select, too
+    """Return whether a label with this key describes the build of a pod. No policy selects by such labels."""
+    return label.lower().endswith(_DESCRIBING) and label != "version"  # policies do select by `version`
 
 
 def strings_of(node: Node) -> Iterator[Node]:
@@ -116,7 +116,7 @@ def strings_of(node: Node) -> Iterator[Node]:
 
 
 def find_path(value: Plain, text: str, path: tuple[str | int, ...] = ()) -> tuple[str | int, ...] | None:
-    """Return the path of the first string that has a text in it."""
+    """Return the path of the first string that contains a text."""
     if isinstance(value, str):
         return path if text in value else None
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

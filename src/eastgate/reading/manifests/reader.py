@@ -1,8 +1,8 @@
-"""Reads manifests: the whole way from paths to documents, and the shorter ways into it.
+"""Reads manifests: the whole way from paths to documents, and shorter ways for other callers.
 
-Each document is read twice at most. The fast readers make plain data of whatever is in order and nobody wants positions
-of; everything else, and above all everything that is wrong, goes through the readers with positions. YAML and JSON
-differ only up to `Collector`.
+Each document is read at most twice. The fast readers make plain data of valid documents for which no positions are
+needed. The readers with positions read all others, above all those with errors. YAML and JSON differ only up to
+`Collector`.
 """
 
 from __future__ import annotations
@@ -57,14 +57,13 @@ def read(
 ) -> ReadResult:
     """Read the manifests in files, in folders and (as `-`) on standard input.
 
-    Without `bounds`, reading stays in the paths that are given: a link in a folder that leads elsewhere is an error.
+    Without `bounds`, reading stays in the given paths: a link in a folder that leads elsewhere is an error.
 
-    `positioned(api_version, kind)` says of which objects the content is wanted with positions; `matters` which of them
-    can change an answer: what is wrong with others is not reported, and with `skim` they are counted and not read,
-    unless it `takes` them.
-    Of manifests that no environment has, those of kinds that `deploys` are read.
-    `differ(first, second)` says in which fields two documents of one object differ. `namespace` is that of objects
-    which do not say theirs. `on_file(done, total)` is called after each file.
+    `positioned(api_version, kind)` selects the objects that are read with positions. `matters` selects those that can
+    change an answer: errors of others are not reported, and with `skim` they are only counted, unless `takes` selects
+    them. `deploys` selects the objects to read from manifests that no environment deploys. `differ(first, second)`
+    returns the fields in which two documents of one object differ. `namespace` is the namespace of objects without one.
+    `on_file(done, total)` is called after each file.
     """
     reading = ReadResult()
     given = list(paths)
@@ -101,7 +100,7 @@ def read(
 
 
 def _pass_over(reading: ReadResult, first: int, environment: Environment, deploys: Matters | None) -> None:
-    """Take out the documents that the tool of an environment does not apply."""
+    """Remove the documents that the tool of an environment does not apply."""
     added = reading.documents[first:]
     kept = [document for document in added if environment.applies(_metadata(document))]
     if len(kept) < len(added):
@@ -121,7 +120,7 @@ def _metadata(document: Document) -> dict[str, Plain]:
 def _documents_of(
     undeployed: Undeployed, positioned: Positioned, deploys: Matters, namespace: str, bounds: Bounds
 ) -> list[Document]:
-    """Return the objects of some files that are of kinds which deploy something. What cannot be read is none."""
+    """Return the objects of kinds that deploy something from some files. Unreadable ones are left out."""
     given = read(
         undeployed.files,
         positioned=positioned,
@@ -163,7 +162,7 @@ def _builds(entries: Sequence[Input], bounds: Bounds, collector: Collector) -> B
     parts = [(entry.part, entry.environment) for entry in entries if entry.part and entry.environment]
     if not parts:
         return None
-    from eastgate.reading.repository.builds import builds_of  # few commands read environments
+    from eastgate.reading.repository.builds import builds_of  # imported here because few commands read environments
 
     return builds_of(parts, bounds, collector.takes if collector.skims else None)
 
@@ -189,7 +188,7 @@ def read_text(
     matters: Matters = everything,
     namespace: str = "default",
 ) -> ReadResult:
-    """Read the manifests in one text. The name is for findings; one that ends in `.json` means strict JSON."""
+    """Read the manifests in one text. The name is used in findings; a name that ends in `.json` means strict JSON."""
     reading = ReadResult()
     collector = Collector(reading, positioned, matters, namespace=namespace)
     _collect(name, content, collector, reading.reporter)
@@ -199,7 +198,7 @@ def read_text(
 def read_objects(
     nodes: Iterable[Node], *, positioned: Positioned, into: ReadResult | None = None, namespace: str = "default"
 ) -> ReadResult:
-    """Make documents of objects that stand inside something else, such as the inline objects of a test."""
+    """Make documents of objects inside another document, such as the inline objects of a test."""
     reading = ReadResult() if into is None else into
     collector = Collector(reading, positioned, namespace=namespace)
     for node in nodes:
@@ -248,9 +247,9 @@ def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector,
 
 
 def _tear(text: DecodedText, start: int, end: int, findings: Reporter, collector: Collector) -> bool:
-    """Add the object that the head of a text is about, whose rest cannot be read; return whether it is of no matter.
+    """Add the object in the head of an unreadable text. Return whether it can be ignored.
 
-    In a folder, template text is a placeholder, and no error.
+    In a folder, template text is a placeholder, not an error.
     """
     error = findings.errors[0]
     template = None if collector.explicit else template_text(error)
@@ -270,7 +269,7 @@ def _tear(text: DecodedText, start: int, end: int, findings: Reporter, collector
 def _add_nodes(
     nodes: Iterable[tuple[Node, Stretch]], findings: Reporter, source: str, collector: Collector, reporter: Reporter
 ) -> None:
-    """Add what was read with positions. Its findings are reported only where it matters."""
+    """Add nodes with positions. Their findings are reported only if they matter."""
     before = len(reporter.diagnostics)
     added = [collector.add_node(node, stretch) for node, stretch in nodes]
     several = any(_is_of_head(finding) for finding in findings) and (
@@ -281,16 +280,17 @@ def _add_nodes(
     elif not added and findings.diagnostics:
         first = findings.diagnostics[0]
         if first.code is TEMPLATE or (first.span is not None and first.span.file.lower().endswith(".json")):
-            collector.skip(first.span.file if first.span is not None else "")  # JSON with comments, say, or a template
+            # for example JSON with comments, or a template
+            collector.skip(first.span.file if first.span is not None else "")
             return
-        message = f"left aside, since it has neither `apiVersion` nor `kind`: {first.message}"
+        message = f"skipped, because it has neither `apiVersion` nor `kind`: {first.message}"
         reporter.report(LEFT_ASIDE, message, first.span, help="leave it out: --exclude, or a line in .eastgateignore")
     if findings.diagnostics:
         collector.roots += 1
 
 
 def _may_matter(source: str, collector: Collector) -> bool:
-    """Return whether an unreadable text may be a manifest of a kind that is used, or hides what it is."""
+    """Return whether an unreadable text may be a manifest of a used kind, or hides its kind."""
     is_of_kinds = hides_kind(source) or any(collector.takes(*type_) for type_ in types_in(source))
     return may_be_manifest(source) and (is_of_kinds or not has_kind(source))
 
@@ -304,10 +304,11 @@ def _is_of_head(finding: Diagnostic) -> bool:
 
 
 def _collect_json(text: DecodedText, collector: Collector, reporter: Reporter) -> bool:
-    """Collect the objects of a text that is JSON; False where it is not."""
+    """Collect the objects of a JSON text. Return False if the text is not JSON."""
     string = text.source.text
     if not text.bad and looks_like_json(text):
-        from eastgate.reading.manifests.json.plain import read_plain_json  # msgspec is for JSON only
+        # imported here because only JSON needs msgspec
+        from eastgate.reading.manifests.json.plain import read_plain_json
 
         plain = read_plain_json(string, text.raw)
         if plain is not None:

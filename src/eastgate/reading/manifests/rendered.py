@@ -1,8 +1,7 @@
-"""The text of an object of a cluster: it is shown as YAML, and named by its fields.
+"""The text of a cluster's object: it is shown as YAML, and its place is named by its fields.
 
-A cluster has many objects, and their owners choose how large they are. So of each only its JSON is kept. Its text, and
-the values in it with their positions, take fifty times as much: they are made when somebody asks for one of them, and
-only those of the last few objects are kept.
+A cluster has many objects of any size, so only their JSON is kept. The text and the values with positions take fifty
+times as much memory. They are made on demand, and kept only for the last few objects.
 """
 
 from __future__ import annotations
@@ -24,30 +23,30 @@ if TYPE_CHECKING:
     import yaml
 
 
-_MOST_RENDERED: Final = 256 * 1024  # bytes of JSON, of all objects whose texts are kept
+_MAX_RENDERED_BYTES: Final = 256 * 1024  # JSON of all objects whose texts are kept
 
 
 @dataclass(slots=True)
 class _RenderedText:
-    """An object as text, and its values with their positions once one was needed."""
+    """An object as text, with its values and positions if they were needed."""
 
     text: SourceText
     root: Node | None = None
 
 
 class RenderedObject(SourceText):
-    """The origin of an object that came as data, and its text, which is made when a position is needed."""
+    """The origin of an object that came as data. Its text is made when a position is needed."""
 
     __slots__ = ("_extent", "_json")
 
     written = None  # two objects are compared by their data
 
     def __init__(self, name: str, data: Mapping[str, Any]) -> None:
-        import msgspec  # most commands read files
+        import msgspec  # imported here because most commands read files
 
         super().__init__(name, "")
         self._json = msgspec.json.encode(data)
-        self._extent = (1, 1, 1, 1)  # of the whole, once its text was made; a span would hold this object
+        self._extent = (1, 1, 1, 1)  # extent of the whole text; a span would keep this object alive
 
     @property
     def is_object(self) -> bool:
@@ -72,7 +71,7 @@ class RenderedObject(SourceText):
         return self._rendering.text.line(number)
 
     def hides(self, number: int) -> bool:
-        """Return whether something in a line is starred out."""
+        """Return whether a line has a hidden value."""
         return self._rendering.text.hides(number)
 
     def node(self) -> Node:
@@ -101,7 +100,7 @@ class RenderedObject(SourceText):
         return _RenderedText(SourceText(self.name, text))
 
     def _field_of(self, span: Span) -> str:
-        """Return the path of the field that a span is in: `spec.rules[0].from`."""
+        """Return the path of the field at a span: `spec.rules[0].from`."""
         steps: list[str] = []
         node: Node | None = self.node()
         while node is not None:
@@ -110,7 +109,7 @@ class RenderedObject(SourceText):
         return "".join(steps).removeprefix(".")
 
 
-_RENDERINGS: Final[SizedCache[RenderedObject, _RenderedText]] = SizedCache(_MOST_RENDERED)
+_RENDERINGS: Final[SizedCache[RenderedObject, _RenderedText]] = SizedCache(_MAX_RENDERED_BYTES)
 
 
 def forget_renderings() -> None:
@@ -119,9 +118,9 @@ def forget_renderings() -> None:
 
 
 class UnlistedKind(RenderedObject):
-    """The origin of a document that stands for all objects of a kind, which were not read, and why.
+    """The origin of a document that represents all objects of an unread kind, with the reason.
 
-    With `beyond`, only those outside of this namespace were not.
+    With `beyond`, it represents only those outside of this namespace.
     """
 
     __slots__ = ("beyond", "reason")
@@ -133,7 +132,7 @@ class UnlistedKind(RenderedObject):
 
 
 class LostPart(RenderedObject):
-    """The origin of a document in place of a part that cannot be read, such as a file with bad syntax."""
+    """The origin of a document in the place of an unreadable part, such as a file with a syntax error."""
 
     __slots__ = ("_at",)
 
@@ -147,7 +146,7 @@ class LostPart(RenderedObject):
 
 
 class OversizedObject(RenderedObject):
-    """The origin of a policy beyond a limit, of which only the short fields are kept. It is an error to read it."""
+    """The origin of a policy that exceeds a limit. Only its short fields are kept, and reading it is an error."""
 
     __slots__ = ("left_out", "problem")
 
@@ -157,7 +156,7 @@ class OversizedObject(RenderedObject):
         self.problem = problem
 
     def report(self, reporter: Reporter) -> None:
-        """Report the limit at each field of its spec that is left out; at its name where none is."""
+        """Report the limit at each omitted field of its spec, or at its name without such a field."""
         for path in [("spec", field) for field in self.left_out] or [("metadata", "name")]:
             span = self.node().nearest(*path).span
             reporter.report(self.problem.code, self.problem.message, span, help=self.problem.help)
@@ -165,20 +164,20 @@ class OversizedObject(RenderedObject):
 
 @cache
 def _dumper() -> type[yaml.CSafeDumper]:
-    """Return what writes YAML 1.1 as kubectl reads it: a bare `y` or `n` is a boolean there, and `1e3` a number."""
+    """Return a dumper for YAML 1.1 as kubectl reads it, where a bare `y` or `n` is a boolean, and `1e3` a number."""
     import yaml
 
     class Dumper(yaml.CSafeDumper):
         pass
 
     Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", regex(r"[yYnN]\Z"), list("yYnN"))
-    number_like = regex(r"[-+.]*[0-9].*\Z")  # asked after PyYAML's own, so that real numbers stay what they are
+    number_like = regex(r"[-+.]*[0-9].*\Z")  # tested after PyYAML's own patterns, so that real numbers stay numbers
     Dumper.add_implicit_resolver("tag:yaml.org,2002:float", number_like, list("-+.0123456789"))
     return Dumper
 
 
 def _child_around(node: Node, span: Span) -> tuple[str, Node | None]:
-    """Return the step to the entry or item of a node that a span is in; None where it is in none."""
+    """Return the step to the entry or item of a node that contains a span, or None."""
     for key, value in node.items():
         if _is_around(value, span) or _is_around(node.keys.get(key, value), span):
             return f".{key}" if key.isidentifier() else f"[{key}]", value

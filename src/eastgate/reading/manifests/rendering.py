@@ -1,5 +1,4 @@
-"""Runs the programs that build manifests, with limits of time and size: `kustomize`, or the one in `kubectl`, and
-`helm`.
+"""Runs the programs that build manifests, with limits of time and size: `kustomize` or `kubectl kustomize`, and `helm`.
 
 They get no network, no plugins, no configuration and no other programs.
 """
@@ -23,18 +22,22 @@ from eastgate.basics.regexes import regex
 _KUBECTL_LOG = regex(r'[A-Z]\d{4} [\d:.]+ +\d+ \S+\] ".*?" err="(.*)"')
 _ERROR = regex(r"(?ms)^[Ee]rror:?(.*?)(?:^\s*$|\Z)")
 _KUBECTL_BLOCK = regex(r"(?ms)^[A-Z]\d{4} [^\n]* err=<\n(.*?)^ >$")
-_SECONDS = 120
-_MOST_BYTES = 256 * 1024 * 1024
-_MOST_MEMORY = 4 * 1024 * 1024 * 1024
-_MEMORY_FOR_TIME = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}  # a third less time; they are written in Go
-_LONGEST_REASON, _BEGINNING, _END = 500, 150, 340  # what is wrong stands at the end, behind a chain of causes
+_TIMEOUT_SECONDS = 120
+_MAX_BYTES = 256 * 1024 * 1024
+_MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
+_GO_MEMORY_SETTINGS = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}  # Go settings that save a third of the time
+_MAX_REASON_CHARS, _BEGINNING_CHARS, _END_CHARS = (
+    500,
+    150,
+    340,
+)  # characters; the cause is at the end of a chain of errors
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramOutput:
-    """What a program wrote, or what is wrong with that.
+    """The output of a program, or its error.
 
-    `is_final`: it would be the same again. What takes too long on a busy machine need not.
+    `is_final`: another run would have the same result. A timeout on a busy machine is not final.
     """
 
     content: bytes = b""
@@ -43,7 +46,7 @@ class ProgramOutput:
 
 
 def find_kustomize() -> tuple[str, ...] | None:
-    """Return the program and the words that build a kustomization: `kustomize build`, or `kubectl kustomize`."""
+    """Return the command that builds a kustomization: `kustomize build`, or `kubectl kustomize`."""
     for name, word in (("kustomize", "build"), ("kubectl", "kustomize")):
         if program := shutil.which(name):
             return program, word
@@ -51,9 +54,9 @@ def find_kustomize() -> tuple[str, ...] | None:
 
 
 def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> ProgramOutput:
-    """Run a program that builds manifests. `variables` name folders, which are empty ones."""
+    """Run a program that builds manifests. `variables` name environment variables that are set to empty folders."""
     with tempfile.TemporaryDirectory(prefix="eastgate-") as empty, tempfile.TemporaryFile() as errors:
-        # No program can be found and no address reached, so that nothing is fetched even if a part is overlooked.
+        # No program can be found and no address reached, so nothing is fetched even if a remote part is overlooked.
         nowhere = "http://127.0.0.1:9"
         env = {
             "PATH": empty,
@@ -61,7 +64,7 @@ def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> P
             "HTTP_PROXY": nowhere,
             "HTTPS_PROXY": nowhere,
             "KUBECONFIG": os.devnull,
-            **_MEMORY_FOR_TIME,
+            **_GO_MEMORY_SETTINGS,
         }
         env |= {name.lower(): value for name, value in env.items() if name.endswith("_PROXY")}
         env |= {name: os.path.join(empty, inner) for name, inner in (variables or {}).items()}
@@ -77,9 +80,9 @@ def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> P
             )
         except OSError as error:
             return ProgramOutput(problem=f"cannot be run: {printable(str(error.strerror))}", is_final=False)
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # elsewhere than on Linux
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES))
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # only Linux supports this
+            resource.prlimit(process.pid, resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_MAX_BYTES, _MAX_BYTES))
         content, problem = _output(process)
         if problem is not None:
             return ProgramOutput(problem=problem, is_final=problem.startswith("writes"))
@@ -91,7 +94,7 @@ def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> P
 
 
 def _output(process: subprocess.Popen[bytes]) -> tuple[bytes, str | None]:
-    """Return what a process writes, or what is wrong with it."""
+    """Return the output of a process, or its error."""
     timed_out = False
 
     def stop() -> None:
@@ -99,21 +102,21 @@ def _output(process: subprocess.Popen[bytes]) -> tuple[bytes, str | None]:
         timed_out = True
         _kill(process)
 
-    timer = threading.Timer(_SECONDS, stop)
+    timer = threading.Timer(_TIMEOUT_SECONDS, stop)
     timer.daemon = True
     timer.start()
     try:
         assert process.stdout is not None  # noqa: S101 - it is a pipe
         with process.stdout:
-            content = process.stdout.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
+            content = process.stdout.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
             _kill(process)
             process.wait()
-            return b"", f"writes more than {_MOST_BYTES // (1024 * 1024)} MiB"
+            return b"", f"writes more than {_MAX_BYTES // (1024 * 1024)} MiB"
         process.wait()
     finally:
         timer.cancel()
-    return content, f"takes longer than {_SECONDS} seconds" if timed_out else None
+    return content, f"takes longer than {_TIMEOUT_SECONDS} seconds" if timed_out else None
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -122,7 +125,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reason(stderr: bytes) -> str:
-    """Return what a program says is wrong: its first error, up to an empty line."""
+    """Return the first error of a program, up to an empty line."""
     text = stderr.decode("utf-8", "replace")
     found = _KUBECTL_BLOCK.search(text) or _ERROR.search(text)
     lines = [line for line in text.splitlines() if line.strip()]
@@ -130,4 +133,4 @@ def _reason(stderr: bytes) -> str:
     if log := _KUBECTL_LOG.fullmatch(wanted.strip()):
         wanted = log[1].replace('\\"', '"')
     reason = printable(" ".join(wanted.split()))
-    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_BEGINNING]} ... {reason[-_END:]}"
+    return reason if len(reason) <= _MAX_REASON_CHARS else f"{reason[:_BEGINNING_CHARS]} ... {reason[-_END_CHARS:]}"

@@ -1,4 +1,4 @@
-"""Reads the documents of one text with positions, whatever they are: YAML, JSON, or JSON among YAML."""
+"""Reads the documents of one text with positions: YAML, JSON, or JSON among YAML."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from eastgate.reading.manifests.text import DecodedText, decode
 from eastgate.reading.manifests.yaml.nodes import read_yaml_node
 from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
 
-# kubectl looks for the bracket in so many bytes, and behind no byte order mark.
+# kubectl looks for the bracket in this many bytes, and does not skip a byte order mark.
 _LOOKS_LIKE_JSON = regex(r"[ \t\r\n]{0,4095}+\{")
 
 
 @dataclass(slots=True)
 class Roots:
-    """The documents of a text, whatever they are."""
+    """The documents of a text, of any kind."""
 
     nodes: list[Node] = field(default_factory=list)
     reporter: Reporter = field(default_factory=Reporter)
 
 
 def read_nodes(path: str | os.PathLike[str], *, stdin: BinaryIO | None = None) -> Roots:
-    """Read a file, or `-`, with positions, whether there are Kubernetes objects in it or not."""
+    """Read a file, or `-`, with positions, whether it has Kubernetes objects or not."""
     roots = Roots()
     name = os.fspath(path)
     content = load(name, stdin, roots.reporter)
@@ -39,9 +39,9 @@ def read_nodes(path: str | os.PathLike[str], *, stdin: BinaryIO | None = None) -
 
 
 def read_nodes_text(name: str, content: str | bytes) -> Roots:
-    """Read a text with positions, whether there are Kubernetes objects in it or not. Empty documents are left out.
+    """Read a text with positions, whether it has Kubernetes objects or not. Empty documents are left out.
 
-    kubectl never reads it, and need not be able to.
+    kubectl never reads this text, so its limits do not apply.
     """
     roots = Roots()
     text = decode(name, content, roots.reporter)
@@ -56,7 +56,7 @@ def read_nodes_text(name: str, content: str | bytes) -> Roots:
 
 
 def chunk_nodes(text: DecodedText, start: int, end: int, reporter: Reporter) -> list[tuple[Node, Stretch]]:
-    """Read a chunk of YAML. The first may be JSON that YAML does not quite understand (`\\ud83d\\ude00`)."""
+    """Read a chunk of YAML. The first one may be JSON that is not quite YAML (`\\ud83d\\ude00`)."""
     findings = Reporter()
     problem = chunk_problem(text, start, end)
     if problem is not None:
@@ -72,12 +72,12 @@ def chunk_nodes(text: DecodedText, start: int, end: int, reporter: Reporter) -> 
 
 
 def looks_like_json(text: DecodedText) -> bool:
-    """Return whether kubectl tries to read a text as JSON before it tries YAML."""
+    """Return whether kubectl tries to read a text as JSON before YAML."""
     return not text.marked and _LOOKS_LIKE_JSON.match(text.source.text) is not None
 
 
 def json_nodes(text: DecodedText, reporter: Reporter) -> list[Node] | None:
-    """Read the values of a JSON text; None where it is not JSON and need not be."""
+    """Read the values of a JSON text; None if it is not JSON and its name does not require it."""
     string = text.source.text
     if text.source.name.lower().endswith(".json") and not text.marked:
         return read_json_nodes(text, 0, len(string), reporter)
@@ -85,7 +85,7 @@ def json_nodes(text: DecodedText, reporter: Reporter) -> list[Node] | None:
 
 
 def _json_values(text: DecodedText, start: int, end: int, reporter: Reporter) -> list[Node] | None:
-    """Read the values of a stretch that looks like JSON; None where it is not, because YAML has brackets too."""
+    """Read the values of a stretch that looks like JSON; None if it is YAML with brackets."""
     findings = Reporter()
     nodes = read_json_nodes(text, start, end, findings)
     if any(finding.code in (JSON_SYNTAX, UNCLOSED) for finding in findings):

@@ -1,6 +1,6 @@
-"""OpenShift Templates: lists of objects with parameters, of which those with a value are filled in.
+"""OpenShift Templates: lists of objects with parameters. Parameters with a value are filled in.
 
-A parameter without a value, also one that OpenShift generates, stays a placeholder: `${NAME}`.
+A parameter without a value, or one that OpenShift generates, stays a placeholder: `${NAME}`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _PART = regex(r"\$\{([a-zA-Z0-9_]+)\}")
 
 
 def is_template(api_version: str, kind: str) -> bool:
-    """Return whether objects of this type are Templates; before OpenShift 3.6 they had no group."""
+    """Return whether objects of this type are Templates. Before OpenShift 3.6 they had no group."""
     return kind == "Template" and (api_version == "v1" or api_version.partition("/")[0] == _GROUP)
 
 
 def objects_of(template: Node) -> Iterator[Node]:
-    """Yield the objects of a Template, with the parameters that have a value filled in."""
+    """Yield the objects of a Template. Parameters with a value are filled in."""
     values = dict(_values(template))
     objects = template.get("objects")
     for node in objects if objects is not None else ():

@@ -1,7 +1,7 @@
 """Decodes bytes to text, and converts offsets in a text to lines and columns.
 
-A wrong byte must not hide the findings in the other documents of a file. So the text is always decoded, with U+FFFD in
-the place of each wrong byte, and their offsets are kept: the reader of a stretch asks whether there is one in it.
+A wrong byte must not hide the findings in the other documents of a file. So the text is always decoded, with U+FFFD for
+each wrong byte. The offsets of these bytes are kept, and the reader of a stretch tests whether it has one.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from eastgate.reading.manifests.limits import MAX_BYTES
 
 _SURROGATE = regex("[\ud800-\udfff]")
 _MARK = "\ufeff"
-_MOST_BAD = 1000  # a text with more wrong bytes than this is no text
+_MAX_BAD_BYTES = 1000  # with more wrong bytes, the input is not text
 
 
 class DecodedText:
-    """A text under reading: the source that spans point into, and its line table, computed on demand."""
+    """A text under reading: the source of its spans, and its line table, which is computed on demand."""
 
     __slots__ = ("_starts", "bad", "marked", "raw", "source")
 
     def __init__(self, source: SourceText, raw: bytes, bad: dict[int, str], *, marked: bool = False) -> None:
         self.source = source
-        self.raw = raw  # empty once the text has been read: nobody needs it a second time
+        self.raw = raw  # emptied after the first reading, to free memory
         self.bad = bad
-        self.marked = marked  # whether a byte order mark stood before the text
+        self.marked = marked  # whether a byte order mark was before the text
         self._starts: list[int] | None = None
 
     @property
     def starts(self) -> list[int]:
-        """Return the offset at which each line starts; the lines are those of `SourceText.line`."""
+        """Return the offset of the start of each line; the lines are those of `SourceText.line`."""
         if self._starts is None:
             lengths = map(len, self.source.text.splitlines(keepends=True))
             self._starts = list(accumulate(lengths, initial=0))
@@ -46,7 +46,7 @@ class DecodedText:
         starts = self.starts
         line = bisect_right(starts, offset)
         if line == len(starts) and line > 1 and not self._ends_with_break():
-            line -= 1  # the table ends with the end of the text, which is a line only after a line break
+            line -= 1  # the last entry of the table is the end of the text, which starts a line only after a line break
         return line, offset - starts[line - 1] + 1
 
     def _ends_with_break(self) -> bool:
@@ -66,7 +66,7 @@ class DecodedText:
         return starts[span.line - 1] + span.column - 1, starts[span.end_line - 1] + span.end_column - 1
 
     def report_bad_bytes(self, start: int, end: int, reporter: Reporter) -> bool:
-        """Report the first byte in a stretch that is no UTF-8; return whether there is one."""
+        """Report the first byte in a stretch that is not UTF-8. Return whether there is one."""
         if not self.bad:
             return False
         offsets = list(self.bad)
@@ -84,7 +84,7 @@ class DecodedText:
 
 
 def decode(name: str, content: str | bytes, reporter: Reporter) -> DecodedText | None:
-    """Decode the text of a file; None where it is too large, or so far from UTF-8 that there is nothing to read."""
+    """Decode the text of a file; None if it is too large, or mostly not UTF-8."""
     if len(content) > MAX_BYTES:
         report_too_large(name, reporter)
         return None
@@ -99,25 +99,25 @@ def decode(name: str, content: str | bytes, reporter: Reporter) -> DecodedText |
     else:
         marked = text.startswith(_MARK)
         text = text.removeprefix(_MARK)
-    surrogates = list(islice(_SURROGATE.finditer(text), _MOST_BAD))
+    surrogates = list(islice(_SURROGATE.finditer(text), _MAX_BAD_BYTES))
     bad = {match.start(): _describe(match.group()) for match in surrogates}
     if bad:
         text = _SURROGATE.sub("\ufffd", text)
     result = DecodedText(SourceText(name, text), raw or text.encode(), bad, marked=marked)
-    if _utf16_help(raw) or len(bad) == _MOST_BAD:
+    if _utf16_help(raw) or len(bad) == _MAX_BAD_BYTES:
         result.report_bad_bytes(0, len(text), reporter)
         return None
     return result
 
 
 def report_too_large(name: str, reporter: Reporter) -> None:
-    """Report a text that has more bytes than any may have."""
+    """Report a text that exceeds the size limit."""
     message = f"`{printable(name)}` is larger than {MAX_BYTES // (1024 * 1024)} MiB"
     reporter.report(TOO_LARGE, message, help="split it into several files")
 
 
 def _describe(wrong: str) -> str:
-    """Describe a wrong byte (which `surrogateescape` puts at U+DC80 and up), or half of a surrogate pair."""
+    """Describe a wrong byte (which `surrogateescape` maps to U+DC80 and up), or half of a surrogate pair."""
     code = ord(wrong)
     return f"byte 0x{code - 0xDC00:02X}" if 0xDC80 <= code <= 0xDCFF else f"the lone surrogate U+{code:04X}"
 

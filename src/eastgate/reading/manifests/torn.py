@@ -1,7 +1,7 @@
-"""The head of a YAML document whose rest cannot be read: which object it is, as far as that is certain.
+"""The head of a YAML document whose rest cannot be read: its object, if that is certain.
 
-A policy with a syntax error in its rules still closes what it may be about, and an object of a kind that decides
-nothing can be left out without a word. A text that a tool has yet to render is no error.
+A policy with a syntax error in its rules still closes its targets. An object of a kind that decides nothing can be
+ignored. A text that must still be rendered is not an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNSEEN = regex(r"""\b(?:apiVersion|kind)["']?[ ]*:[ ]*["']?(?:\{|\$|<|%|\Z|\n)"
 
 
 def template_text(error: Diagnostic) -> Diagnostic | None:
-    """Return the finding about template text because of which a line is no YAML; None where it is another error."""
+    """Return the finding about template text that makes a line invalid YAML; None for another error."""
     found = _TEMPLATE.search(error.span.first_line) if error.span is not None else None
     if found is None or error.span is None:
         return None
@@ -43,7 +43,8 @@ def template_text(error: Diagnostic) -> Diagnostic | None:
 def torn_template(text: DecodedText, start: int, end: int, template: Diagnostic, namespace: str) -> Document | None:
     """Return the object in a stretch of YAML with template text, as `torn_document` does.
 
-    The text may be wrong only lines behind a line that is nothing but template text.
+    The error may come only some lines after a line of pure template text. That line is then tried as the end of the
+    head.
     """
     found = torn_document(text, start, end, template, namespace)
     block = _BLOCK.search(text.source.text, start, end) if found is None else None
@@ -54,15 +55,15 @@ def torn_template(text: DecodedText, start: int, end: int, template: Diagnostic,
 
 
 def hides_kind(source: str) -> bool:
-    """Return whether a text may be of a kind that nobody sees in it: behind an escape, an alias or a placeholder."""
+    """Return whether a text may hide its kind: with an escape, an alias or a placeholder."""
     return hides_types(source) or _UNSEEN.search(source) is not None
 
 
 def torn_document(text: DecodedText, start: int, end: int, error: Diagnostic, namespace: str) -> Document | None:
-    """Return the object in a stretch of YAML, with what stands before the error; None where its head is uncertain.
+    """Return the object in a stretch of YAML, with the part before the error; None if its head is uncertain.
 
-    The head is certain if all of it stands before the line of the error, another field follows it, and none of it is
-    written again. What has entries of other objects is no object by itself, whatever it says it is.
+    The head is certain if all of it is before the line of the error, another field follows it, and none of it occurs
+    again. A text with entries of other objects is not one object, whatever its kind.
     """
     if error.span is None or error.span.source is not text.source:
         return None

@@ -1,1 +1,1 @@
-"""The Model Context Protocol, as far as a gateway has to read and write it: pure, without any network."""
+"""The parts of the Model Context Protocol that a gateway reads and writes, without any network access."""

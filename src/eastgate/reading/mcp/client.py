@@ -1,12 +1,12 @@
-"""A client of MCP servers, on top of whatever sends HTTP requests.
+"""A client of MCP servers, independent of the HTTP client.
 
-A conversation is a generator: it yields requests, is sent their answers, and returns an outcome. `converse` drives it
-with a function that sends one request.
+A conversation is a generator: it yields requests, receives their answers, and returns an outcome. `converse` runs it
+with a function that sends one request:
 
     outcome = await converse(make_request("ping", {}), send)
 
-Without a version the newest is tried first: there a call is one request. A server that does not know it is asked
-again the way of older versions, with a handshake and, if it wants, a session.
+Without a version, the newest is tried first, in which a call is one request. A server that does not know it is asked
+again in the protocol of older versions, with a handshake and, if it wants, a session.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from eastgate.reading.mcp.tool_lists import LEGACY_VERSIONS, MODERN_VERSIONS
 from eastgate.reading.strict_json import Json
 
 MAX_PAGES = 100
-"""The most pages of a list that are asked for."""
+"""The most pages of a list that are requested."""
 
 _MAX_BYTES = 16 * 1024 * 1024
 _META = "io.modelcontextprotocol/"
@@ -36,7 +36,7 @@ _NOT_FOUND = -32601
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A request to send to the server's endpoint. `method` is POST, or DELETE for the end of a session."""
+    """A request to the server's endpoint. `method` is POST, or DELETE for the end of a session."""
 
     headers: tuple[tuple[str, str], ...]
     body: bytes
@@ -67,9 +67,9 @@ class RpcError:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What a conversation came to: the answer that ended it, and the method that it is the answer to.
+    """The outcome of a conversation: the last answer, and the method that it answers.
 
-    Neither a result nor an error: the answer is not a response of an MCP server, such as a plain 403.
+    Without a result and an error, the answer is not an MCP response, for example a plain 403.
     """
 
     method: str
@@ -83,7 +83,7 @@ Conversation = Generator[Post, PostAnswer, CallOutcome]
 
 
 async def converse(conversation: Conversation, send: Callable[[Post], Awaitable[PostAnswer]]) -> CallOutcome:
-    """Send the requests of a conversation, and return what it came to."""
+    """Send the requests of a conversation, and return its outcome."""
     try:
         request = next(conversation)
         while True:
@@ -94,12 +94,12 @@ async def converse(conversation: Conversation, send: Callable[[Post], Awaitable[
 
 
 def list_tools(version: str | None = None) -> Conversation:
-    """Ask for all pages of the list of tools. The result has the tools of all of them."""
+    """Return a conversation that requests all pages of the list of tools. Its result has the tools of all pages."""
     return _converse("tools/list", {}, version)
 
 
 def make_request(method: str, params: Mapping[str, Json], version: str | None = None) -> Conversation:
-    """Make a request of any method."""
+    """Return a conversation with one request of any method."""
     return _converse(method, dict(params), version)
 
 
@@ -118,10 +118,10 @@ def _converse(method: str, params: dict[str, Json], version: str | None) -> Conv
 
 
 def _is_modern(outcome: CallOutcome) -> bool:
-    """Whether an answer may come from a server, or a proxy, that understood a request of the newest version.
+    """Return whether an answer may come from a server, or a proxy, that understood a request of the newest version.
 
-    Servers that did not understand it answer 400, or 404 or 405. Those that did, and refuse it with the same status,
-    say so in an error of the newest version.
+    Servers that did not understand it answer 400, 404 or 405. Servers that refuse it with one of these statuses send an
+    error of the newest version.
     """
     if outcome.answer.status not in (400, 404, 405):
         return True
@@ -135,7 +135,7 @@ def _is_modern(outcome: CallOutcome) -> bool:
 
 
 class _Peer:
-    """What is known of the server: the version that is spoken with it, and the session that it has opened."""
+    """The version that the server speaks, and the session that it has opened."""
 
     def __init__(self, version: str) -> None:
         self.version = version
@@ -144,7 +144,7 @@ class _Peer:
         self._last_id = 0
 
     def headers(self) -> list[tuple[str, str]]:
-        """Return what every request carries."""
+        """Return the headers of every request."""
         made = [("accept", _ACCEPT)]
         if self.is_negotiated:
             made.append((tool_lists.PROTOCOL_VERSION, self.version))
@@ -179,7 +179,7 @@ class _Peer:
 
 
 def _shake_hands(peer: _Peer) -> Generator[Post, PostAnswer, CallOutcome | None]:
-    """Do the handshake of older versions; return an outcome only where the server refuses it."""
+    """Do the handshake of older versions. Return an outcome only if the server refuses it."""
     params: dict[str, Json] = {"protocolVersion": peer.version, "capabilities": {}, "clientInfo": dict(_CLIENT)}
     outcome = yield from _ask(peer, "initialize", params)
     if outcome.result is None:
@@ -194,7 +194,7 @@ def _shake_hands(peer: _Peer) -> Generator[Post, PostAnswer, CallOutcome | None]
 
 
 def _ask_all(peer: _Peer, method: str, params: dict[str, Json]) -> Conversation:
-    """Ask, and ask for the further pages of a list."""
+    """Send a request, and requests for the further pages of a list."""
     outcome = yield from _ask(peer, method, params)
     tools: list[Json] = []
     for _ in range(MAX_PAGES):
@@ -228,9 +228,9 @@ def _ask(peer: _Peer, method: str, params: dict[str, Json]) -> Conversation:
 
 
 def _find_response(answer: PostAnswer, identifier: int) -> dict[str, Json] | None:
-    """Return the response to a request; None where the answer is not of an MCP server.
+    """Return the response to a request; None if the answer is not from an MCP server.
 
-    An error about a request that could not be read has no id, or null.
+    An error about an unreadable request has no id, or null.
     """
     content_type = (answer.header("content-type") or "").partition(";")[0].strip().lower()
     if content_type == "text/event-stream":

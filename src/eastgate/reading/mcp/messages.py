@@ -1,6 +1,6 @@
-"""JSON-RPC messages of the Model Context Protocol, as strictly as a decision about them needs.
+"""JSON-RPC messages of the Model Context Protocol, read as strictly as a decision requires.
 
-`messages.lua` reads them the same way inside Envoy.
+`messages.lua` reads them in the same way inside Envoy.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.strict_json import Json, JsonFlaw, JsonProblem, JsonReader
 
-# Why a message cannot be read for certain.
+# The reasons why a message is ambiguous.
 
 
 class MessageProblem(StrEnum):
-    """What is wrong with a message, or with the request that carries it. The values are for machines."""
+    """An error in a message, or in its request. The values are for machines."""
 
     HTTP_METHOD = "http-method"
-    """Not POST, GET or DELETE, or a header that asks for another method than that of the request."""
+    """Not POST, GET or DELETE, or a header overrides the method of the request."""
     CONTENT_TYPE = "content-type"
     """Not exactly one, and that one `application/json` in UTF-8."""
     CONTENT_ENCODING = "content-encoding"
     UNEXPECTED_BODY = "unexpected-body"
     HEADERS = "headers"
-    """Headers that repeat the method or the name, and do not say what the body says."""
+    """Headers that repeat the method or the name, and contradict the body."""
     TOO_LARGE = "too-large"
     TOO_DEEP = "too-deep"
     TOO_MANY = "too-many-messages"
     ENCODING = "encoding"
     """Not UTF-8, or a byte order mark."""
     SYNTAX = "syntax"
-    """Not JSON: also NaN and Infinity, bytes behind the value, control characters in strings."""
+    """Not JSON, or with NaN, Infinity, bytes after the value, or control characters in strings."""
     SURROGATE = "lone-surrogate"
     DUPLICATE_KEY = "duplicate-key"
     LOOKALIKE_KEY = "lookalike-key"
-    """A key that some readers take for another key, such as `Method`, or that is not visible ASCII."""
+    """A key that some readers confuse with another key, such as `Method`, or that is not visible ASCII."""
     NOT_A_MESSAGE = "not-a-message"
-    """Neither an object nor an array of objects; an object that is no request, notification or response."""
+    """Neither an object nor an array of objects; an object that is not a request, notification or response."""
     EMPTY_BATCH = "empty-batch"
     VERSION = "jsonrpc-version"
     METHOD = "method"
@@ -54,17 +54,15 @@ class MessageProblem(StrEnum):
 
 
 class BadMessage(ValueError):  # noqa: N818 - says what it is
-    """A message that cannot be read for certain, and must not be passed on."""
+    """Error: a message is ambiguous, and must not be passed on."""
 
     def __init__(self, problem: MessageProblem) -> None:
         super().__init__(problem.value)
         self.problem = problem
 
 
-# JSON that every reader understands alike, or none at all.
-#
-# A gateway decides on what it reads, and a server acts on what it reads itself. Whatever two readers may take
-# differently is refused: duplicate keys, halves of characters, numbers that JSON does not have, bytes behind the
+# JSON that every reader understands alike. A gateway decides by its own reading, and a server acts on another one.
+# Ambiguous JSON is refused: duplicate keys, halves of characters, numbers that JSON does not have, bytes after the
 # value.
 
 
@@ -101,7 +99,7 @@ def read_json(text: str, max_depth: int = MAX_DEPTH) -> Json:
 
 
 def refuse_lookalikes(keys: Iterable[str], known: frozenset[str]) -> None:
-    """Refuse keys that some readers take for a known one: those that ignore case, or stop at a NUL."""
+    """Refuse keys that some readers confuse with a known one: readers that ignore case, or stop at a NUL."""
     for key in keys:
         if key not in known and key.partition("\0")[0].casefold() in known:
             raise BadMessage(MessageProblem.LOOKALIKE_KEY)
@@ -129,7 +127,7 @@ NAMED = {
     "resources/subscribe": "uri",
     "resources/unsubscribe": "uri",
 }
-"""The member of `params` that says what a method is about."""
+"""The member of `params` with the subject of a method."""
 
 _MEMBERS = frozenset(("jsonrpc", "id", "method", "params", "result", "error"))
 _PARAMS = frozenset(("name", "uri", "arguments", "_meta"))
@@ -139,7 +137,7 @@ _CONTROL = regex(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class MessageKind(StrEnum):
-    """What a message is."""
+    """The kind of a message."""
 
     REQUEST = "request"
     NOTIFICATION = "notification"
@@ -157,7 +155,7 @@ class Message:
 
 
 def read_messages(body: bytes) -> tuple[Message, ...]:
-    """Read the messages in the body of a request: one, or those of a batch. Raise `BadMessage` where in doubt."""
+    """Read the messages in the body of a request: one, or a batch. Raises `BadMessage` in doubt."""
     value = read_json(decode_text(body, MAX_BYTES), MAX_DEPTH)
     if isinstance(value, dict):
         return (read_message(value),)
@@ -171,7 +169,7 @@ def read_messages(body: bytes) -> tuple[Message, ...]:
 
 
 def read_message(value: Json) -> Message:
-    """Read a message from JSON that was read strictly."""
+    """Read a message from strictly parsed JSON."""
     if not isinstance(value, dict):
         raise BadMessage(MessageProblem.NOT_A_MESSAGE)
     _refuse_lookalikes(value, _MEMBERS)
@@ -189,7 +187,7 @@ def read_message(value: Json) -> Message:
 
 
 def _refuse_lookalikes(members: dict[str, Json], known: frozenset[str]) -> None:
-    """Refuse keys that some readers take for a known one, and those that no version of the protocol could have."""
+    """Refuse keys that some readers confuse with a known one, and keys that no version of the protocol can have."""
     for key in members:
         if key not in known and (key.lower() in known or not _VISIBLE.fullmatch(key)):
             raise BadMessage(MessageProblem.LOOKALIKE_KEY)
@@ -211,7 +209,7 @@ def _read_id(value: Json) -> str | int:
 
 
 def _read_method(value: Json) -> str:
-    """Return a method. Servers that are lenient about spelling would take `Tools/Call` for `tools/call`."""
+    """Return a method. Lenient servers would read `Tools/Call` as `tools/call`, so such spellings are refused."""
     if not isinstance(value, str):
         raise BadMessage(MessageProblem.METHOD)
     if value not in METHODS and (value.lower() in _SPELLINGS or not _VISIBLE.fullmatch(value)):

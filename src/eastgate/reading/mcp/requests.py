@@ -1,4 +1,7 @@
-"""HTTP requests to an MCP server: what they carry, if that is certain. `requests.lua` does the same inside Envoy."""
+"""HTTP requests to an MCP server and their messages, if they are unambiguous.
+
+`requests.lua` does the same inside Envoy.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from eastgate.reading.mcp.messages import BadMessage, Message, MessageProblem, r
 from eastgate.reading.mcp.tool_lists import agrees, media_type
 
 OVERRIDES = ("x-http-method", "x-http-method-override", "x-method-override")
-"""Headers by which some servers take another method than that of the request."""
+"""Headers that override the method of a request on some servers."""
 
 
 def read_request(method: str, headers: Iterable[tuple[str, str]], body: bytes) -> tuple[Message, ...]:
-    """Return the messages of a request; none for GET and DELETE. Raise `BadMessage` where in doubt."""
+    """Return the messages of a request; none for GET and DELETE. Raises `BadMessage` in doubt."""
     fields = [(name.lower(), value) for name, value in headers]
     names = [name for name, _ in fields]
     if method not in ("POST", "GET", "DELETE") or not set(OVERRIDES).isdisjoint(names):

@@ -14,7 +14,7 @@ _MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line and the bytes that end it; none where a stream stops in the middle of a line."""
+    """A line and the bytes that end it; no bytes if the stream stops in the middle of a line."""
 
     content: bytes
     ending: bytes
@@ -34,7 +34,7 @@ class Line:
 
 
 class Lines:
-    """Splits a stream into lines, as its pieces come. A line ends in CRLF, LF, or a CR with something behind it."""
+    """Splits a stream into lines, chunk by chunk. A line ends with CRLF, LF, or a CR before another character."""
 
     def __init__(self, max_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -42,7 +42,7 @@ class Lines:
         self._searched = 0
 
     def feed(self, chunk: bytes) -> list[Line]:
-        """Return the lines that a piece completes."""
+        """Return the lines that a chunk completes."""
         buffer, lines, start = self._buffer, [], 0
         buffer += chunk
         position = self._searched
@@ -58,7 +58,7 @@ class Lines:
         return lines
 
     def close(self) -> Line | None:
-        """Return what the stream leaves behind its last complete line."""
+        """Return the rest of the stream after its last complete line."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         if not rest:
@@ -77,7 +77,7 @@ class SseEvent:
 
 
 def read_events(body: bytes, max_bytes: int = MAX_EVENT_BYTES) -> list[SseEvent]:
-    """Return the events of a stream that has ended. An event without an empty line behind it does not count."""
+    """Return the events of a stream that has ended. An event without an empty line after it does not count."""
     events: list[SseEvent] = []
     lines = Lines(max_bytes)
     complete = lines.feed(body)

@@ -1,8 +1,8 @@
-"""Answers to `tools/list` with only those tools that a caller may call.
+"""Answers to `tools/list` with only the tools that the caller may call.
 
-What is left out is cut out of the bytes, so everything else stays as the server wrote it; except that a list which
-says that anybody may have it (`cacheScope`) no longer does: another caller may get another list. An answer that cannot
-be read for certain raises `BadMessage`: it might show what it must not, and is not for the client.
+Other tools are cut out of the bytes, so everything else stays as the server wrote it. One exception: a list that is
+marked as public (`cacheScope`) loses the mark, because another caller may get another list. An ambiguous answer raises
+`BadMessage` and must not reach the client, because it might show hidden tools.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from eastgate.reading.mcp.messages import (
 from eastgate.reading.mcp.sse import MAX_EVENT_BYTES, Line, Lines
 from eastgate.reading.strict_json import Json
 
-# HTTP headers of the protocol, and those that repeat what the body says.
+# HTTP headers of the protocol, and those that repeat parts of the body.
 
 
 SESSION = "mcp-session-id"
@@ -37,7 +37,7 @@ LEGACY_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Versions that begin with a handshake, oldest first."""
 
 MODERN_VERSIONS = ("2026-07-28",)
-"""Versions whose requests stand each for itself, oldest first."""
+"""Versions whose requests are independent, oldest first."""
 
 _CONTENT_TYPE = regex(r'[ \t]*+([^\s;,]++)[ \t]*+(?:;[ \t]*+charset=(?:utf-8|"utf-8")[ \t]*+)?')
 _PLAIN = regex(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
@@ -51,14 +51,14 @@ def media_type(content_type: str) -> str | None:
 
 
 def encode_value(value: str) -> str:
-    """Return a value as a header may carry it: itself, or in Base64."""
+    """Return a value in a form for headers: itself, or in Base64."""
     if _PLAIN.fullmatch(value) and not _is_encoded(value):
         return value
     return f"{_START}{base64.b64encode(value.encode()).decode()}{_END}"
 
 
 def decode_value(value: str) -> str | None:
-    """Return the value that a header carries; None where that is not certain."""
+    """Return the value of a header; None if it is ambiguous."""
     if not _is_encoded(value):
         return value
     encoded = value[len(_START) : -len(_END)]
@@ -71,9 +71,9 @@ def decode_value(value: str) -> str | None:
 
 
 def agrees(messages: Sequence[Message], headers: Iterable[tuple[str, str]]) -> bool:
-    """Whether the headers that repeat a message say what it says. Those that are missing say nothing.
+    """Return whether the headers that repeat a message agree with it. Missing headers agree.
 
-    A server or a proxy behind this one may look at the headers only. Nothing can repeat a batch or a response.
+    A server or a proxy behind this one may read only the headers. Headers cannot repeat a batch or a response.
     """
     seen: set[str] = set()
     for key, value in headers:
@@ -103,7 +103,7 @@ _Edit = tuple[int, int, str]
 
 
 def filter_tools(body: bytes, content_type: str, may_call: Callable[[str], bool]) -> bytes:
-    """Return an answer without the tools that may not be called. It is JSON or a stream of events, by its type."""
+    """Return an answer without the tools that the caller may not call. Its type selects JSON or a stream of events."""
     match media_type(content_type):
         case "application/json":
             if not body:
@@ -117,10 +117,10 @@ def filter_tools(body: bytes, content_type: str, may_call: Callable[[str], bool]
 
 
 class ToolFilter:
-    """Filters a stream of events as its pieces come.
+    """Filters a stream of events, chunk by chunk.
 
-    An event with data is held back until it is complete; everything else goes out at once. After an error nothing
-    goes out any more: each further call raises again.
+    An event with data is held back until it is complete. All other bytes are returned at once. After an error, each
+    further call raises again.
     """
 
     def __init__(self, may_call: Callable[[str], bool], max_bytes: int = MAX_EVENT_BYTES) -> None:
@@ -132,11 +132,11 @@ class ToolFilter:
         self._error: BadMessage | None = None
 
     def feed(self, chunk: bytes) -> bytes:
-        """Return what may go out after this piece."""
+        """Return the bytes to send after this chunk."""
         return self._guard(lambda: b"".join(map(self._take, self._lines.feed(chunk))))
 
     def close(self) -> bytes:
-        """Return what may go out at the end. Some clients read an event that nothing ends, so it is filtered too."""
+        """Return the bytes to send at the end. Some clients read an unfinished event, so it is filtered too."""
         return self._guard(self._close)
 
     def _guard(self, work: Callable[[], bytes]) -> bytes:
@@ -167,7 +167,7 @@ class ToolFilter:
         """Return the event that was held back, filtered."""
         held, self._held, self._held_bytes = self._held, [], 0
         before = b"\n".join(line.value for line in held if line.field == b"data")
-        if not before:  # an event that only tells its id
+        if not before:  # an event with only an id
             return b"".join(map(bytes, held))
         text = decode_text(before, self._max_bytes)
         filtered = _filter_text(text, self._may_call)
@@ -177,7 +177,7 @@ class ToolFilter:
 
 
 def _with_data(lines: list[Line], text: str) -> bytes:
-    """Return an event with other data in it."""
+    """Return an event with other data."""
     first = next(line for line in lines if line.field == b"data")
     start = first.content.removesuffix(first.value) if b":" in first.content else first.content + b":"
     data = [start + part + first.ending for part in text.encode().split(b"\n")]
@@ -187,7 +187,7 @@ def _with_data(lines: list[Line], text: str) -> bytes:
 
 
 def _filter_text(text: str, may_call: Callable[[str], bool]) -> str:
-    """Return the text of a message, or of a batch, without the tools that may not be called."""
+    """Return the text of a message, or of a batch, without the tools that the caller may not call."""
     value = read_json(text, MAX_DEPTH)
     edits: list[_Edit] = []
     start = _skip_space(text, 0)
@@ -242,7 +242,7 @@ def _names(tools: Json) -> list[str]:
 
 
 def _cuts(elements: list[_Span], kept: list[bool]) -> list[_Span]:
-    """Return what to cut out of an array, with the commas: an element goes with the comma behind it, or before it."""
+    """Return the ranges to cut out of an array. Each has an element and the comma after it, or before it."""
     cuts: list[_Span] = []
     some_kept = False
     for index, ((start, end), keep) in enumerate(zip(elements, kept, strict=True)):
@@ -258,7 +258,7 @@ def _cuts(elements: list[_Span], kept: list[bool]) -> list[_Span]:
 
 
 def _members(text: str, start: int) -> dict[str, int]:
-    """Return where the values of an object begin."""
+    """Return the positions of the values of an object."""
     members: dict[str, int] = {}
     position = _skip_space(text, start + 1)
     while text[position] != "}":
@@ -270,7 +270,7 @@ def _members(text: str, start: int) -> dict[str, int]:
 
 
 def _elements(text: str, start: int) -> list[_Span]:
-    """Return where the elements of an array begin and end."""
+    """Return the extents of the elements of an array."""
     elements: list[_Span] = []
     position = _skip_space(text, start + 1)
     while text[position] != "]":

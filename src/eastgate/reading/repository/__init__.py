@@ -1,4 +1,4 @@
-"""The environments of a repository: what each place that it deploys to is made of."""
+"""The environments of a repository: the manifests for each place that it deploys to."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""ApplicationSets of Argo CD: the Applications that their generators give over a checkout.
+"""ApplicationSets of Argo CD: the Applications that their generators make from a checkout.
 
-Lists, folders and files of the repository are followed, alone and in a matrix or a merge. What asks a cluster, a Git
-host or a plugin is not known here: such parameters stay as they are written, and the Application says why.
+Lists, folders and files of the repository are followed, alone and in a matrix or a merge. Generators that ask a
+cluster, a Git host or a plugin are unknown here: such parameters stay as they are written, and the Application has the
+reason.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from eastgate.reading.repository.patching import merged
 from eastgate.reading.repository.tree import Folder, Tree
 
 OPEN: Final = "\0open"
-"""The key of an Application that says why some of its parameters are not known."""
-_MOST = 1000  # Applications of one set
+"""The key of an Application with the reason why some of its parameters are unknown."""
+_MAX_APPLICATIONS = 1000  # of one ApplicationSet
 _PLACE = regex(r"\{\{-?\s*([^{}]*?)\s*-?\}\}")
 _NAME = regex(r"\.?([\w.\[\]/-]+)")
 _INDEX = regex(r"index\s+\.?([\w.]+)\s+\"?([\w./-]+)\"?")
@@ -38,14 +39,14 @@ Parameters = dict[str, Plain]
 
 
 def applications_of(tree: Tree, generated: Declaration) -> Iterator[Declaration]:
-    """Yield the Applications of an ApplicationSet, each once for each combination of parameters."""
+    """Yield the Applications of an ApplicationSet, one for each combination of parameters."""
     spec = generated.spec
     template = mapping(spec.get("template"))
     seen: list[Plain] = []
     for generator in entries(spec.get("generators")):
         fields = mapping(generator)
         own = _template_of(fields)
-        for parameters in islice(_generated(tree, fields, 0), _MOST):
+        for parameters in islice(_generated(tree, fields, 0), _MAX_APPLICATIONS):
             filled = mapping(fill(merged(template, own), parameters))
             data: dict[str, Plain] = {**filled, "apiVersion": generated.data.get("apiVersion"), "kind": "Application"}
             why, content = text_of(parameters.get(OPEN)), mapping(filled.get("spec"))
@@ -69,7 +70,7 @@ def _template_of(generator: Mapping[str, Plain]) -> Plain:
 
 
 def _generated(tree: Tree, generator: Mapping[str, Plain], depth: int) -> Iterator[Parameters]:
-    """Yield the parameters of a generator. One that cannot be followed gives the reason, under a key of its own."""
+    """Yield the parameters of a generator. If it cannot be followed, yield the reason under a special key."""
     if "list" in generator:
         for element in entries(mapping(generator["list"]).get("elements")):
             yield mapping(element)
@@ -89,7 +90,7 @@ def _matrix(tree: Tree, generators: list[Plain], before: Parameters, depth: int)
         yield before
         return
     first, *others = generators
-    for parameters in islice(_generated(tree, mapping(fill(first, before)), depth + 1), _MOST):
+    for parameters in islice(_generated(tree, mapping(fill(first, before)), depth + 1), _MAX_APPLICATIONS):
         yield from _matrix(tree, others, {**before, **parameters}, depth)
 
 
@@ -97,7 +98,7 @@ def _merge(tree: Tree, merge: Mapping[str, Plain], depth: int) -> Iterator[Param
     keys = [key for key in entries(merge.get("mergeKeys")) if isinstance(key, str)]
     rows: list[Parameters] = []
     for number, generator in enumerate(entries(merge.get("generators"))):
-        for parameters in islice(_generated(tree, mapping(generator), depth + 1), _MOST):
+        for parameters in islice(_generated(tree, mapping(generator), depth + 1), _MAX_APPLICATIONS):
             if number == 0 or OPEN in parameters:
                 rows.append(parameters)
             for index, row in enumerate(rows if number else ()):
@@ -114,7 +115,7 @@ def _git(tree: Tree, git: Mapping[str, Plain]) -> Iterator[Parameters]:
 
 
 def _patterns(entries_: list[Plain]) -> tuple[list[str], list[str]]:
-    """Return the patterns of paths that are taken, and those that are not."""
+    """Return the patterns of included and of excluded paths."""
     fields = [mapping(entry) for entry in entries_]
     taken = [text_of(each.get("path")).strip("/") for each in fields if each.get("exclude") is not True]
     return taken, [text_of(each.get("path")).strip("/") for each in fields if each.get("exclude") is True]
@@ -135,7 +136,7 @@ def _folders(tree: Tree, git: Mapping[str, Plain]) -> Iterator[Parameters]:
 
 
 def _files(tree: Tree, git: Mapping[str, Plain]) -> Iterator[Parameters]:
-    """Yield the parameters of each file that the patterns match: what it says, and where it is."""
+    """Yield the parameters of each file that the patterns match: its content and its path."""
     taken, excluded = _patterns(entries(git.get("files")))
     for base in _bases(tree):
         found = False
@@ -162,7 +163,7 @@ def _names(folder: Folder) -> list[str]:
 
 
 def _bases(tree: Tree) -> Iterator[Folder]:
-    """Yield the root of the repository, then the folder that was named."""
+    """Yield the root of the repository, then the given folder."""
     base = tree.folder(tree.base)
     if base is not None:
         yield base
@@ -171,7 +172,7 @@ def _bases(tree: Tree) -> Iterator[Folder]:
 
 
 def matches_any(path: str, patterns: list[str]) -> bool:
-    """Return whether a path, with slashes, matches one of several patterns."""
+    """Return whether a path with slashes matches one of several patterns."""
     return any(_matches(path.split("/"), pattern.split("/")) for pattern in patterns)
 
 
@@ -194,7 +195,7 @@ def _path_parameters(path: str) -> Parameters:
 
 
 def fill(value: Plain, parameters: Mapping[str, Plain]) -> Plain:
-    """Return a value with the parameters that are known. Of templates, only names and `index` are followed."""
+    """Return a value with the known parameters filled in. Of templates, only names and `index` are supported."""
     if isinstance(value, str):
         return _PLACE.sub(lambda match: _value(match[1], parameters, match[0]), value) if "{{" in value else value
     if isinstance(value, list):
@@ -220,7 +221,7 @@ def _value(expression: str, parameters: Mapping[str, Plain], written: str) -> st
 
 
 def _look_up(parameters: Mapping[str, Plain], name: str) -> Plain:
-    """Return the value at a path of keys: `cluster.name`, `path.segments[0]` or, as of old, `path[0]`."""
+    """Return the value at a path of keys: `cluster.name`, `path.segments[0]` or, in the old form, `path[0]`."""
     if name in parameters:
         return parameters[name]
     found: Plain = dict(parameters)

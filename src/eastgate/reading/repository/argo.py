@@ -1,6 +1,6 @@
-"""Environments of Argo CD: what its Applications deploy.
+"""Environments of Argo CD: the objects that its Applications deploy.
 
-An Application is an environment. One whose sources hold other Applications is one environment of all of them.
+An Application is an environment. If its sources hold other Applications, all of them are one environment.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from eastgate.reading.repository.applicationsets import OPEN, applications_of
 from eastgate.reading.repository.contents import Contents, contents_of, declarations_as_built, patches_of
 from eastgate.reading.repository.declarations import Declaration, entries, mapping, parsed, text_of, texts
 from eastgate.reading.repository.model import CHARTS_NOT_FETCHED, NOT_HERE, ChartRender
-from eastgate.reading.repository.parts import Draft, FolderChanges, inside, leads_out
+from eastgate.reading.repository.parts import Draft, ToolChanges, inside, leads_out
 from eastgate.reading.repository.patching import apply
 from eastgate.reading.repository.releases import with_parameter
 from eastgate.reading.repository.sources import RepositorySource
@@ -25,14 +25,14 @@ from eastgate.reading.repository.tree import Folder, Tree
 _GROUP = "argoproj.io"
 _MADE = regex(r"(?m)^\s*kind:\s*Application(?:Set)?\s*$")
 _OVERLAY = ("namePrefix", "nameSuffix", "patches", "components", "commonLabels", "commonAnnotations", "replicas")
-_MOST_FOLLOWED = 5000
+_MAX_APPLICATIONS = 5000
 _IN_CLUSTER = ("in-cluster", "https://kubernetes.default.svc")
 _ELSEWHERE = "it is in another repository, which is not fetched"
 
 
 @dataclass(slots=True, eq=False)
 class ArgoApplication:
-    """An Application that no other one deploys, and what it deploys."""
+    """An Application that no other one deploys, and the objects that it deploys."""
 
     name: str
     folder: str
@@ -42,7 +42,7 @@ class ArgoApplication:
 
 
 def argo_applications(tree: Tree, sources: RepositorySource) -> list[ArgoApplication]:
-    """Return what each Application deploys that is not deployed by another one."""
+    """Return the objects of each Application that no other one deploys."""
     declared = declarations_as_built(tree, is_argo)
     walks = [_Application(tree, sources, application) for each in declared for application in _applications(tree, each)]
     held = {key for walk in walks for key in walk.held - {walk.application.key}}
@@ -63,14 +63,14 @@ def is_argo(declaration: Declaration) -> bool:
 
 
 def _cluster_of(application: Declaration) -> str:
-    """Return the cluster that an Application deploys to; empty for the one that Argo CD is in."""
+    """Return the cluster that an Application deploys to; empty for the cluster of Argo CD."""
     destination = mapping(application.spec.get("destination"))
     name, server = text_of(destination.get("name")), text_of(destination.get("server"))
     return "" if (name or server) in ("", *_IN_CLUSTER) else name or server
 
 
 def _label(cluster: str) -> str:
-    """Return a name for a cluster: the one that Argo CD has, or the host of its server."""
+    """Return a name for a cluster: its name in Argo CD, or the host of its server."""
     host = cluster.partition("://")[2] or cluster
     return host.partition("/")[0].partition(":")[0] or "in-cluster"
 
@@ -83,7 +83,7 @@ def _applications(tree: Tree, declaration: Declaration) -> Iterator[Declaration]
 
 
 class _Application:
-    """Follows an Application to all that it deploys."""
+    """Follows an Application to all objects that it deploys."""
 
     def __init__(self, tree: Tree, sources: RepositorySource, application: Declaration) -> None:
         self._tree = tree
@@ -95,14 +95,15 @@ class _Application:
         self._follow(application)
 
     def results(self) -> list[ArgoApplication]:
-        """Return what was found, for each cluster."""
+        """Return the result for each cluster."""
         application, own = self.application, _cluster_of(self.application)
         namespace = text_of(mapping(application.spec.get("destination")).get("namespace")) or None
         folder = application.folder or os.path.dirname(application.path) or os.curdir
         drafts = {cluster: draft for cluster, draft in self._drafts.items() if draft.deploys or draft.left_out}
         drafts = drafts or dict([*self._drafts.items()][:1])
         first, *_ = drafts.values()
-        for each in self._drafts.values():  # one that only declares Applications is none, and its files are used
+        # an Application that only declares Applications is not an environment, but its files are used
+        for each in self._drafts.values():
             first.files, first.folders = first.files | each.files, first.folders | each.folders
         if len(drafts) == 1:
             return [ArgoApplication(application.name, folder, application.path, namespace, first)]
@@ -116,7 +117,7 @@ class _Application:
 
     def _follow(self, application: Declaration) -> None:
         key = (*application.key, application.name)
-        if key in self._followed or len(self._followed) > _MOST_FOLLOWED:
+        if key in self._followed or len(self._followed) > _MAX_APPLICATIONS:
             return
         self._followed.add(key)
         self._draft(application)
@@ -129,7 +130,7 @@ class _Application:
         }
         for source in listed:
             if source.get("ref") and not source.get("path") and not source.get("chart"):
-                continue  # it only lends its files to the others
+                continue  # a source that only provides files to the others
             self._source(application, source, references)
 
     def _source(self, application: Declaration, source: Mapping[str, Plain], references: Mapping[str, str]) -> None:
@@ -169,14 +170,14 @@ class _Application:
     def _folder(
         self, application: Declaration, source: Mapping[str, Plain], folder: Folder, references: Mapping[str, str]
     ) -> None:
-        """Add what an Application takes from a folder of the repository: by its tool, as Argo CD finds it out."""
+        """Add the objects that an Application takes from a folder, with the tool that Argo CD detects."""
         namespace = text_of(mapping(application.spec.get("destination")).get("namespace")) or None
         if folder.chart is not None and not source.get("directory") and not source.get("kustomize"):
             self._chart(application, source, folder, references, namespace)
         elif folder.kustomization is not None and not source.get("directory"):
             kustomize = mapping(source.get("kustomize"))
             overlay = {key: kustomize[key] for key in _OVERLAY if kustomize.get(key)}
-            changes = FolderChanges(text_of(kustomize.get("namespace")) or None, overlay, default_namespace=namespace)
+            changes = ToolChanges(text_of(kustomize.get("namespace")) or None, overlay, default_namespace=namespace)
             self._take(application, folder, contents_of(self._tree, folder), changes)
         elif source.get("plugin"):
             self._leave_out(application, f"`{folder.path}` is rendered by a plugin of Argo CD")
@@ -185,9 +186,9 @@ class _Application:
             contents = _directory(folder, options)
             if _has_jsonnet(folder, options):
                 self._leave_out(application, f"`{folder.path}` has Jsonnet")
-            self._take(application, folder, contents, FolderChanges(default_namespace=namespace))
+            self._take(application, folder, contents, ToolChanges(default_namespace=namespace))
 
-    def _take(self, application: Declaration, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
+    def _take(self, application: Declaration, folder: Folder, contents: Contents, changes: ToolChanges) -> None:
         self._draft(application).add_contents(folder, contents, changes)
         declarations = contents.declarations
         for patch in patches_of(self._tree, folder.path, dict(changes.overlay)):
@@ -260,7 +261,7 @@ def makes_applications(tree: Tree, chart: Folder) -> bool:
 
 
 def _values(helm: Mapping[str, Plain]) -> Iterator[Mapping[str, Plain]]:
-    """Yield the values of a source, those that win last."""
+    """Yield the values of a source. Later ones win."""
     text = helm.get("values")
     if isinstance(text, str):
         yield from (value for value in parsed("values", text) if isinstance(value, dict))
@@ -287,7 +288,7 @@ def _resolved(text: str) -> Plain:
 
 
 def _directory(folder: Folder, options: Mapping[str, Plain]) -> Contents:
-    """Return the files of a folder that is applied as it is: its own, and those below it if `recurse` says so."""
+    """Return the files of a folder that is applied as it is. With `recurse`, include those below it."""
     contents = Contents()
     for each in folder.walk() if options.get("recurse") is True else [folder]:
         for file in each.files:
@@ -315,7 +316,7 @@ def _matches(path: str, pattern: str) -> bool:
 
 
 def _has_jsonnet(folder: Folder, options: Mapping[str, Plain]) -> bool:
-    """Return whether a folder that is applied as it is has Jsonnet."""
+    """Return whether a folder that is applied as it is has Jsonnet files."""
     include, exclude = text_of(options.get("include")), text_of(options.get("exclude"))
     for each in folder.walk() if options.get("recurse") is True else [folder]:
         try:

@@ -1,6 +1,6 @@
-"""Templates that make policies of what a cluster answers: `lookup`, its APIs, or whether a release is upgraded.
+"""Templates whose policies depend on the cluster: on `lookup`, on its APIs, or on upgrade or install.
 
-Nothing is asked here, so that such a template may make another policy, or none.
+Eastgate does not ask a cluster here, so such a template may make another policy, or none.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _ANY_API = regex(rb"\bAPIVersions\b")
 _NEGATED = regex(rb"""\bnot\s+\(?\s*\$?\.Capabilities\.APIVersions|\{\{-?\s*else\b""")
 
 
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class AskingTemplate:
-    """A template of policies, and what it asks."""
+class ClusterTemplate:
+    """A template of policies, and the expression that asks the cluster."""
 
     path: str
     asks: str
 
 
-def asking_templates(files: Mapping[str, bytes]) -> Iterator[AskingTemplate]:
-    """Yield the templates of a chart that make policies of what a cluster answers."""
+def cluster_templates(files: Mapping[str, bytes]) -> Iterator[ClusterTemplate]:
+    """Yield the templates of a chart whose policies depend on the cluster."""
     texts = {path: text for path, text in files.items() if f"{os.sep}templates{os.sep}" in path}
     helpers = {name: body for text in texts.values() for name, body in _helpers(text)}
     asking = {name: asks for name, body in helpers.items() if (asks := _asks(body)) is not None}
@@ -42,7 +42,7 @@ def asking_templates(files: Mapping[str, bytes]) -> Iterator[AskingTemplate]:
         asking |= more
     for path, text in sorted(texts.items()):
         if _POLICY.search(text) is not None and (asks := _asks(text) or _via(text, asking)):
-            yield AskingTemplate(path, asks)
+            yield ClusterTemplate(path, asks)
 
 
 def _helpers(text: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -70,24 +70,24 @@ def _asks(text: bytes) -> str | None:
 
 
 def asked_apis(files: Mapping[str, bytes]) -> list[str]:
-    """Return the APIs of extensions that templates ask for by name.
+    """Return the APIs of extensions that templates test for by name.
 
-    They count as installed: otherwise a policy that is only rendered for them would be missing without a word.
+    They count as installed: otherwise a policy that needs them would be silently missing.
     """
     found = {name.decode() for text in files.values() for name in ASKED_API.findall(text)}
     return sorted(name for name in found if _is_extension(name.partition("/")[0]))
 
 
 def reads_files(chart: str) -> bool:
-    """Return whether templates of a chart read other files of it."""
+    """Return whether templates of a chart read other files of the chart."""
     for folder, _, names in os.walk(os.path.join(chart, "templates")):
         for name in names:
             with contextlib.suppress(OSError), open(os.path.join(folder, name), "rb") as file:
-                if b".Files." in file.read(_MOST_BYTES):
+                if b".Files." in file.read(_MAX_BYTES):
                     return True
     return False
 
 
 def _is_extension(group: str) -> bool:
-    """Return whether an API group is none of those that Kubernetes itself has."""
+    """Return whether an API group is not part of Kubernetes."""
     return "." in group and (not group.endswith(".k8s.io") or group.startswith(("gateway.", "policy.networking.")))

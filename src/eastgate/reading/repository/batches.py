@@ -1,10 +1,10 @@
-"""Builds several kustomizations in one run of a program, which takes longer to start than to build most of them.
+"""Builds several kustomizations in one run of a program, because its start takes longer than most builds.
 
-A kustomization that takes in all of them would be one build: kustomize adapts references to objects that others rename,
-and refuses two of one name. So a batch has no two kustomizations that define an object of one name, and none with a
-word that is the name of an object which another one may rename or move. Only such are taken whose objects have the
-names that are in their files. What comes out must be exactly these objects. Otherwise the batch is divided, and in the
-end each kustomization is built alone.
+A kustomization that includes all of them would be one build: kustomize adapts references to renamed objects, and
+refuses two objects of one name. So no two kustomizations of a batch define an object of the same name, and none has a
+word that is the name of an object which another one may rename or move. A kustomization is only included if its objects
+have the names in its files. The output must be exactly these objects. Otherwise the batch is divided, and in the end
+each kustomization is built alone.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from eastgate.reading.repository.deciding import GENERATED, RESOURCES
 from eastgate.reading.repository.declarations import entries, mapping, text_of, texts
 from eastgate.reading.repository.kustomize import ANY_FOLDER, KustomizationBuild
 from eastgate.reading.repository.kustomized import relocated, split
-from eastgate.reading.repository.running import Workshop, in_copy
+from eastgate.reading.repository.running import BuildContext, in_copy
 from eastgate.reading.repository.written import ObjectName, words_in
 
 _FOLDER: Final = ".eastgate-builds"
-_MOST_MEMBERS = 64
-_MOST_BYTES = 512 * 1024  # of one member; what is large gains little
-_MOST_BYTES_OF_ALL = 4 * 1024 * 1024
+_MAX_MEMBERS = 64
+_MAX_MEMBER_BYTES = 512 * 1024  # large members gain little
+_MAX_BATCH_BYTES = 4 * 1024 * 1024
 _FIELDS: Final = frozenset(
     {
         "apiVersion",
@@ -56,20 +56,20 @@ _FIELDS: Final = frozenset(
         "secretGenerator",
     }
 )
-"""Fields of kustomizations whose effect ends with the objects of these."""
-_REFERRED: Final = frozenset({"Service", "ServiceAccount"})
-"""Kinds of objects that others name together with a namespace."""
-_CHANGES = (b"$patch", b"local-config", b"needs-hash", b"/metadata/name", b"allowNameChange", b"allowKindChange")
-"""Words of patches and annotations by which objects get other names, or are left out."""
+"""Fields of kustomizations that affect only their own objects."""
+_REFERENCED_KINDS: Final = frozenset({"Service", "ServiceAccount"})
+"""Kinds of objects that references name together with a namespace."""
+_RENAMING_WORDS = (b"$patch", b"local-config", b"needs-hash", b"/metadata/name", b"allowNameChange", b"allowKindChange")
+"""Words of patches and annotations that rename objects, or leave them out."""
 _HASH = regex(r"-[a-z0-9]{10}\Z")
 _HEAD = regex(r"(?m)^(?:kind: (.+)|  name: (.+)|metadata:)$")
 
 
 @dataclass(slots=True, eq=False)
 class _Member:
-    """A kustomization in a batch: its key in the cache, its objects, and the names that others must not have in them.
+    """A kustomization in a batch: its key in the cache, its objects, and the names that others must not contain.
 
-    `settings` are files that say more about what refers to what: they hold for a whole batch.
+    `settings` are files that configure references. They apply to the whole batch.
     """
 
     build: KustomizationBuild
@@ -97,9 +97,9 @@ class _Batch:
     size: int = 0
 
     def add(self, member: _Member) -> bool:
-        """Add a kustomization if it is independent of the others; return whether it is."""
+        """Add a kustomization if it is independent of the others. Return whether it was added."""
         size = sum(map(len, member.contents.values()))
-        if len(self.members) == _MOST_MEMBERS or self.size + size > _MOST_BYTES_OF_ALL:
+        if len(self.members) == _MAX_MEMBERS or self.size + size > _MAX_BATCH_BYTES:
             return False
         if not self.objects.isdisjoint(member.objects) or self.settings != member.settings:
             return False
@@ -121,7 +121,7 @@ Batch = Sequence[_Member]
 
 
 def batches_of(builds: Iterable[KustomizationBuild]) -> list[Batch]:
-    """Return batches of builds that are to run, without those that can only be built alone."""
+    """Return batches of the given builds, without those that must be built alone."""
     batches: list[_Batch] = []
     keys: set[str] = set()
     for build in builds:
@@ -135,15 +135,15 @@ def batches_of(builds: Iterable[KustomizationBuild]) -> list[Batch]:
     return [batch.members for batch in batches if len(batch.members) > 1]
 
 
-def build_batch(batch: Batch, workshop: Workshop) -> None:
-    """Build what is in a batch, as far as that is possible together, and keep the results for when it is run."""
+def build_batch(batch: Batch, context: BuildContext) -> None:
+    """Build the members of a batch, together if possible, and keep the results for their own runs."""
     waiting = [batch]
     while waiting:
         members = waiting.pop()
-        found = _built(members, workshop)
+        found = _built(members, context)
         if found is not None:
             for member, content in zip(members, found, strict=True):
-                workshop.keep(member.key, ProgramOutput(content), soon=True)
+                context.keep(member.key, ProgramOutput(content), soon=True)
         elif len(members) > 3:
             middle = len(members) // 2
             waiting += [members[:middle], members[middle:]]
@@ -157,9 +157,9 @@ def _member(build: KustomizationBuild) -> _Member | None:
         return None
     closure, key = build.tries[0]
     contents = dict(closure.contents())
-    if sum(map(len, contents.values())) > _MOST_BYTES:
+    if sum(map(len, contents.values())) > _MAX_MEMBER_BYTES:
         return None
-    if any(word in content for content in contents.values() for word in _CHANGES):
+    if any(word in content for content in contents.values() for word in _RENAMING_WORDS):
         return None
     generated = [each for value in build.values for each in _generated(value)]
     objects = Counter(generated)
@@ -170,12 +170,12 @@ def _member(build: KustomizationBuild) -> _Member | None:
         names = part.file.objects if part.field in RESOURCES else None
         if names is None:
             return None
-        for kind, name in names:  # a Namespace gets the name of that which objects are moved to
+        for kind, name in names:  # a Namespace gets the name of the namespace that objects are moved to
             objects[kind, spaces.get(part.folder) or name if kind == "Namespace" else name] += 1
     if not objects:
         return None
     settings = frozenset(_settings(build))
-    moved = [name for kind, name in objects if settings or kind in _REFERRED] if any(spaces.values()) else []
+    moved = [name for kind, name in objects if settings or kind in _REFERENCED_KINDS] if any(spaces.values()) else []
     shunned = frozenset(name.encode() for name in [*moved, *(name for _, name in generated)])
     words = [file.words for path, file in closure.files.items() if path not in closure.replaced]
     words += map(words_in, closure.replaced.values())
@@ -192,9 +192,9 @@ def _generated(kustomization: Mapping[str, Plain]) -> Iterator[ObjectName]:
 
 
 def _namespaces(build: KustomizationBuild) -> dict[str, str] | None:
-    """Return the namespace to which the objects of each folder are moved in the end: the outermost one wins.
+    """Return the final namespace of the objects of each folder. The outermost `namespace` wins.
 
-    None if a folder is taken in more than once.
+    Return None if a folder is included more than once.
     """
     found = {build.root: text_of(build.folders[build.root].value.get("namespace"))}
     waiting = [build.root]
@@ -219,8 +219,8 @@ def _differ(some: Mapping[str, object], others: Mapping[str, object]) -> bool:
     return any(path in some and some[path] != value for path, value in others.items())
 
 
-def _built(members: Batch, workshop: Workshop) -> list[bytes] | None:
-    """Return what each member is when built; None if that cannot be said."""
+def _built(members: Batch, context: BuildContext) -> list[bytes] | None:
+    """Return the output of each member; None if it is uncertain."""
     union = BuildFiles(members[0].closure.paths, members[0].closure.cache)
     for member in members:
         closure = member.closure
@@ -235,12 +235,12 @@ def _built(members: Batch, workshop: Workshop) -> list[bytes] | None:
     content = {"resources": resources, "buildMetadata": ["originAnnotations"]}
     union.replaced[os.path.join(top, "kustomization.yaml")] = json.dumps(content).encode()
     union.folders.add(top)
-    output = workshop.run(union, members[0].build.command, [ANY_FOLDER, "--", in_copy(top, union)])
+    output = context.run(union, members[0].build.command, [ANY_FOLDER, "--", in_copy(top, union)])
     return None if output.problem is not None else _divided(output.content, members, top)
 
 
 def _divided(content: bytes, members: Batch, top: str) -> list[bytes] | None:
-    """Return what belongs to each member; None if these are not exactly its objects."""
+    """Return the objects of each member; None if the output does not have exactly these objects."""
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -267,7 +267,7 @@ def _divided(content: bytes, members: Batch, top: str) -> list[bytes] | None:
 
 
 def _name_of(document: str) -> ObjectName:
-    """Return kind and name of an object that kustomize wrote: its keys are in order."""
+    """Return the kind and name of an object in the output of kustomize, whose keys are in a fixed order."""
     kind = name = ""
     is_inside = False
     for match in _HEAD.finditer(document):

@@ -1,8 +1,8 @@
-"""A cache of what programs built, in the user's cache folder.
+"""A cache of the output of programs, in the user's cache folder.
 
-A key is a hash over everything that a build reads, so an entry never answers for other content. Whoever can write into
-the cache decides what Eastgate answers: a folder or an entry that is a link, that belongs to another user, or that
-others may write to is not used. Without a folder that can be trusted, nothing is cached.
+A key is a hash over all input of a build, so an entry never answers for other content. A writer to the cache controls
+the answers of Eastgate. So a folder or an entry is not used if it is a link, belongs to another user, or is writable by
+others. Without a trusted folder, nothing is cached.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ OFF = "off"
 VARIABLE = "EASTGATE_CACHE"
 
 _FORMAT = b"eastgate build 1"
-_MOST_BYTES = 512 * 1024 * 1024
-_MOST_ENTRY = 64 * 1024 * 1024
-_HASH = 64  # characters
+_MAX_BYTES = 512 * 1024 * 1024
+_MAX_ENTRY_BYTES = 64 * 1024 * 1024
+_HASH_CHARS = 64
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -34,7 +34,7 @@ def key_of(parts: Iterable[bytes]) -> str:
 
 
 class BuildCache:
-    """Entries by their key. One that cannot be read or written is a build that runs again."""
+    """Entries by their key. If an entry cannot be read or written, its build runs again."""
 
     def __init__(self, folder: str | None) -> None:
         self._folder = folder
@@ -42,7 +42,7 @@ class BuildCache:
 
     @classmethod
     def of_user(cls) -> BuildCache:
-        """Return the cache of this user; one that holds nothing if it is switched off or cannot be trusted."""
+        """Return the cache of this user; an empty one if it is switched off or cannot be trusted."""
         if os.environ.get(VARIABLE, "").lower() == OFF:
             return cls(None)
         base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -61,7 +61,7 @@ class BuildCache:
         return cls(folder if is_good else None)
 
     def get(self, key: str) -> bytes | None:
-        """Return an entry; None if there is none, or it is not what was written."""
+        """Return an entry; None if it does not exist, or is not as it was written."""
         if self._folder is None:
             return None
         path = os.path.join(self._folder, key)
@@ -69,22 +69,22 @@ class BuildCache:
             opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(opened, "rb") as file:
                 status = os.fstat(opened)
-                if not _is_own(status, stat.S_ISREG) or status.st_size > _MOST_ENTRY:
+                if not _is_own(status, stat.S_ISREG) or status.st_size > _MAX_ENTRY_BYTES:
                     return None
-                content = file.read(_MOST_ENTRY + 1)
+                content = file.read(_MAX_ENTRY_BYTES + 1)
                 with contextlib.suppress(OSError):
-                    os.utime(opened)  # the entries that were used longest ago go first
+                    os.utime(opened)  # marks the entry as used; the least recently used entries are removed first
         except OSError:
             return None
-        head, entry = content[:_HASH], content[_HASH:]
+        head, entry = content[:_HASH_CHARS], content[_HASH_CHARS:]
         return entry if head == _seal(key, entry) else None
 
     def put(self, key: str, entry: bytes) -> None:
-        """Keep an entry, if it is not too large."""
-        if self._folder is None or len(entry) + _HASH > _MOST_ENTRY:
+        """Store an entry, unless it is too large."""
+        if self._folder is None or len(entry) + _HASH_CHARS > _MAX_ENTRY_BYTES:
             return
         try:
-            descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".new-")  # readable by this user alone
+            descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".new-")  # only this user can read it
         except OSError:
             return
         try:
@@ -97,7 +97,7 @@ class BuildCache:
                 os.unlink(name)
 
     def trim(self) -> None:
-        """Remove the entries that were used longest ago, if there is too much after something was added."""
+        """Remove the least recently used entries, if the cache has grown too large."""
         if self._folder is None or not self._is_larger:
             return
         entries: list[tuple[float, int, str]] = []
@@ -108,7 +108,7 @@ class BuildCache:
                     entries.append((status.st_mtime, status.st_size, entry.path))
         total = sum(size for _, size, _ in entries)
         for _, size, path in sorted(entries):
-            if total <= _MOST_BYTES:
+            if total <= _MAX_BYTES:
                 break
             with contextlib.suppress(OSError):
                 os.unlink(path)
@@ -121,5 +121,5 @@ def _is_own(status: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
 
 
 def _seal(key: str, entry: bytes) -> bytes:
-    """Return what tells that an entry is whole, and that of its key."""
+    """Return a hash that proves that an entry is complete and belongs to its key."""
     return hashlib.sha256(key.encode() + hashlib.sha256(entry).digest()).hexdigest().encode()

@@ -1,4 +1,4 @@
-"""Charts in kustomizations: each is rendered, and what comes out takes its place among the resources."""
+"""Charts in kustomizations: each is rendered, and its output replaces it among the resources."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.helm import CHART, NO_HELM, Release
 from eastgate.reading.repository.model import ChartRender, RepositoryOptions
-from eastgate.reading.repository.running import Built, Workshop
+from eastgate.reading.repository.running import BuildContext, Built
 from eastgate.reading.repository.written import WrittenFile
 
 
 @dataclass(frozen=True, slots=True)
 class InflatedChart:
-    """What a chart in a kustomization rendered to, by the names that helm has for its templates."""
+    """The output of a chart in a kustomization, by helm's names for its templates."""
 
     release: Release
     folder: str
     files: Mapping[str, bytes]
 
     def written(self, path: str) -> tuple[str, WrittenFile | None]:
-        """Return the template that a file in the copy was rendered of."""
+        """Return the template of a file in the copy."""
         return self.release.written(os.path.relpath(path, self.folder))
 
 
 def inflate(
-    entry: Plain, home: Plain, folder: tuple[str, str], place: str, where: str, workshop: Workshop, built: Built
+    entry: Plain, home: Plain, folder: tuple[str, str], place: str, where: str, context: BuildContext, built: Built
 ) -> InflatedChart | None:
-    """Render an entry of `helmCharts`; None if it is left out. `folder` is that of the kustomization, real and shown.
+    """Render an entry of `helmCharts`; None if it is left out. `folder` is the folder of the kustomization, real and
+    shown.
 
-    `place` is the folder in the copy that it is put into.
+    `place` is the folder for the output in the copy.
     """
     name = entry.get("name") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(name, str):
@@ -43,11 +44,11 @@ def inflate(
     if found is None:
         built.leave_out(what, where, "it would have to be fetched")
         return None
-    if workshop.helm is None:
+    if context.helm is None:
         built.leave_out(what, where, NO_HELM)
         return None
     part = _part(entry, os.path.normpath(os.path.join(folder[1], found)), folder[1])
-    release = Release(part, workshop, built, RepositoryOptions())
+    release = Release(part, context, built, RepositoryOptions())
     documents = release.documents()
     if documents is None:
         return None
@@ -59,7 +60,7 @@ def inflate(
 
 
 def _folder(entry: Mapping[str, Plain], name: str, home: Plain, folder: str) -> str | None:
-    """Return the folder of a chart that is there, relative to that of the kustomization."""
+    """Return the folder of an existing chart, relative to the folder of the kustomization."""
     charts = home if isinstance(home, str) else "charts"
     version = entry.get("version")
     below = [os.path.join(f"{name}-{version}", name), name] if isinstance(version, str) else [name]

@@ -1,8 +1,8 @@
-"""The files that a build reads, collected before it runs.
+"""The input files of a build, collected before it runs.
 
-A program builds a copy of these files and sees no others. So the key of a cached build is a hash over exactly what was
-built, whatever is saved meanwhile; a file that nobody may read is not there; and what cannot be built can be taken out
-of the copy.
+A program builds a copy of these files and sees no others. So the key of a cached build is a hash over exactly its
+input, whatever is saved meanwhile. Forbidden files are not in the copy, and parts that cannot be built can be removed
+from it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.files import Bounds, RealPaths
 from eastgate.reading.repository.written import WrittenFile
 
-_MOST_FILES = 20_000
-_MOST_BYTES = 256 * 1024 * 1024
+_MAX_FILES = 20_000
+_MAX_BYTES = 256 * 1024 * 1024
 _SKIPPED = (".git", "node_modules")
 
 
-class TooMuchError(Exception):
-    """A build would read more than any needs."""
+class BuildTooLargeError(Exception):
+    """Error: a build would read more than any build needs."""
 
 
 class FileCache:
-    """The files that the builds of one run read, each once: bases are shared."""
+    """The files that the builds of one run read, each once, because builds share bases."""
 
     def __init__(self) -> None:
         self._files: dict[str, WrittenFile] = {}
@@ -39,7 +39,7 @@ class FileCache:
                 with open(opened, "rb") as file:
                     if not stat.S_ISREG(os.fstat(opened).st_mode):
                         return None
-                    content = file.read(_MOST_BYTES + 1)
+                    content = file.read(_MAX_BYTES + 1)
             except (OSError, ValueError):
                 return None
             self._files[path] = WrittenFile(shown, content)
@@ -47,7 +47,7 @@ class FileCache:
 
 
 class Paths:
-    """Where paths lead, and whether reading is allowed there. The builds of one run ask again and again."""
+    """Real paths, and whether they may be read. Results are cached for the builds of one run."""
 
     def __init__(self, bounds: tuple[Bounds, ...]) -> None:
         self._bounds = bounds
@@ -56,7 +56,7 @@ class Paths:
         self._followed: dict[str, tuple[str, dict[str, str]]] = {}
 
     def holds(self, path: str) -> bool:
-        """Return whether a path leads to where reading is allowed."""
+        """Return whether a path leads to a place that may be read."""
         if path not in self._held:
             real = self._real.of(path)
             self._held[path] = any(bounds.hold_real(real) for bounds in self._bounds)
@@ -67,7 +67,7 @@ class Paths:
         return self._real.of(path)
 
     def resolve(self, path: str) -> tuple[str | None, dict[str, str]]:
-        """Return the real path of something, None if it is out of bounds, and the links on the way to it."""
+        """Return the real path of a file, or None if it is out of bounds, and the links on the way to it."""
         return self._follow(os.path.abspath(path)) if self.holds(path) else (None, {})
 
     def _follow(self, path: str) -> tuple[str, dict[str, str]]:
@@ -85,7 +85,7 @@ class Paths:
 
 @dataclass(slots=True)
 class BuildFiles:
-    """Files by their real paths, links on the way to them, and the contents that the copy has in place of some.
+    """Files by their real paths, links on the way to them, and replaced contents for the copy.
 
     `linked` are the files of a folder that is copied whole, by the paths of links to them.
     """
@@ -96,40 +96,40 @@ class BuildFiles:
     links: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
     above: set[str] = field(default_factory=set)
-    """Folders that relative paths go up to, on their way to what is here."""
+    """Folders that relative paths to these files go up to."""
     linked: dict[str, WrittenFile] = field(default_factory=dict)
     replaced: dict[str, bytes] = field(default_factory=dict)
     size: int = 0
 
     def holds(self, path: str) -> bool:
-        """Return whether a path leads to where reading is allowed."""
+        """Return whether a path leads to a place that may be read."""
         return self.paths.holds(path)
 
     def resolve(self, path: str) -> str | None:
-        """Return the real path of something, and keep the links on the way to it; None if it is out of bounds."""
+        """Return the real path of a file, and keep the links on the way to it; None if it is out of bounds."""
         real, links = self.paths.resolve(path)
         self.links |= links
         return real
 
     def add_file(self, path: str, shown: str) -> WrittenFile | None:
-        """Add a file; None if it cannot be read, or must not be."""
+        """Add a file. Return None if it cannot be read, or must not be."""
         real = self.resolve(path)
         if real is None:
             return None
         return self._add(real, shown, real)
 
     def add_folder(self, folder: str, shown: str) -> list[str]:
-        """Add all files below a folder, by its real path; return the links that lead out of bounds.
+        """Add all files below a folder, by its real path. Return the links that lead out of bounds.
 
-        The copy has files in the place of links. A link to a folder above is passed over.
+        The copy has files in the place of links. A link to a folder above is skipped.
         """
         outside: list[str] = []
         waiting, count = [(folder, shown)], 0
         while waiting:
             current, name = waiting.pop()
             count += 1
-            if count > _MOST_FILES:
-                raise TooMuchError
+            if count > _MAX_FILES:
+                raise BuildTooLargeError
             try:
                 entries = sorted(os.listdir(current))
             except OSError:
@@ -148,7 +148,7 @@ class BuildFiles:
         return outside
 
     def goes_up(self, folder: str, path: str) -> None:
-        """Note how far up a relative path goes from a folder, so that it goes the same way in the copy."""
+        """Record the highest folder on a relative path, so that the path works in the copy."""
         depth = lowest = 0
         for step in path.split(os.sep):
             depth += -1 if step == os.pardir else 1 if step not in ("", os.curdir) else 0
@@ -158,7 +158,7 @@ class BuildFiles:
         self.above.add(folder)
 
     def all_files(self) -> dict[str, WrittenFile]:
-        """Return the files by their paths in the copy, but for those that are there in place of others."""
+        """Return the files by their paths in the copy, except for replaced ones."""
         return {**self.files, **self.linked}
 
     def at(self, path: str) -> WrittenFile | None:
@@ -175,12 +175,12 @@ class BuildFiles:
         if path != real:
             self.linked[path] = self.files[real]
             self.replaced[path] = self.files[real].content
-        if len(self.files) + len(self.linked) > _MOST_FILES or self.size > _MOST_BYTES:
-            raise TooMuchError
+        if len(self.files) + len(self.linked) > _MAX_FILES or self.size > _MAX_BYTES:
+            raise BuildTooLargeError
         return self.files[real]
 
     def root(self) -> str:
-        """Return the folder that everything is in."""
+        """Return the folder that contains all files."""
         paths = {*(os.path.dirname(path) for path in (*self.files, *self.replaced)), *self.folders, *self.above}
         paths |= {os.path.dirname(path) for path in self.links} | {
             os.path.dirname(path) for path in self.links.values()
@@ -193,7 +193,7 @@ class BuildFiles:
             yield path, self.replaced[path] if path in self.replaced else self.files[path].content
 
     def key(self) -> Iterator[bytes]:
-        """Yield what the copy is made of, wherever it is."""
+        """Yield the content of the copy, independent of its location."""
         root = self.root()
         for path, content in self.contents():
             yield from (b"file", _relative(path, root), content)
@@ -223,6 +223,6 @@ def _is_above(folder: str, path: str) -> bool:
 
 
 def _relative(path: str, root: str) -> bytes:
-    """Return a path relative to a folder. Most are in it, and both are without links."""
+    """Return a path relative to a folder. Most paths are in it, and neither has links."""
     above = root.rstrip(os.sep) + os.sep
     return os.fsencode(path[len(above) :] if path.startswith(above) else os.path.relpath(path, root))

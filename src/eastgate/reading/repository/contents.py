@@ -1,7 +1,7 @@
-"""What a folder holds, as Kustomize and Flux take it in: files, kustomizations, and the objects that declare more.
+"""The content of a folder for Kustomize and Flux: files, kustomizations, and objects that declare deployments.
 
-Nothing is built here. Of what a build changes, only that is followed which decides where a deployment leads: the
-namespace of its declarations, patches of them, and the ConfigMaps that are generated.
+Nothing is built here. Of the changes of a build, only those are followed that decide where a deployment leads: the
+namespace of its declarations, patches of them, and generated ConfigMaps.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from eastgate.reading.repository.patching import Patch, apply
 from eastgate.reading.repository.tree import Folder, Tree
 
 _RESOURCES: Final = ("resources", "bases")
-_MOST_DEPTH = 50
+_MAX_DEPTH = 50
 _ENTRY = regex(r"\s*(?:export\s+)?([^#=\s][^=]*)=(.*)")
 
 
 @dataclass(slots=True)
 class Contents:
-    """What a folder holds: files that are read as they are, kustomizations, and what is in either."""
+    """The content of a folder: plain files, kustomizations, and the declarations in both."""
 
     plain: list[ManifestFile] = field(default_factory=list)
-    """Files that no kustomization takes in."""
+    """Files that no kustomization includes."""
     kustomizations: list[Folder] = field(default_factory=list)
-    """Those to build; what they take in is not among them."""
+    """The kustomizations to build, without those that they include."""
     declarations: list[Declaration] = field(default_factory=list)
     deploys: bool = False
-    """Whether there is anything but declarations, or may be."""
+    """Whether there are, or may be, objects other than declarations."""
     files: set[str] = field(default_factory=set)
     """The real paths of all files."""
     excluded: set[str] = field(default_factory=set)
-    """The real paths of files that a tool passes over. Nothing deploys them, unless another tool does."""
+    """The real paths of files that a tool skips. They are not deployed, unless another tool does it."""
     folders: set[str] = field(default_factory=set)
-    """The real paths of all folders with a kustomization that is built, or is a part of one."""
+    """The real paths of all folders with a kustomization that is built, or is included in one."""
     broken: list[str] = field(default_factory=list)
-    """Where a declaration, or a kustomization, stands that cannot be read."""
+    """The places of declarations and kustomizations that cannot be read."""
     unread: list[str] = field(default_factory=list)
     """Kustomizations whose patches of declarations are not followed, and why."""
 
     def add_file(self, file: ManifestFile) -> list[Declaration]:
-        """Add a file; return what it declares."""
+        """Add a file. Return its declarations."""
         self.files.add(file.real)
         self.deploys |= file.has_objects
         declarations = file.declarations
@@ -63,7 +63,7 @@ class Contents:
         return declarations
 
     def drop(self, exclusion: Exclusion) -> None:
-        """Drop the plain files that are left out of what a tool gets."""
+        """Drop the plain files that a tool does not get."""
         if not exclusion.sets:
             return
         dropped = {file.real for file in self.plain if exclusion.holds(file.path, is_folder=False)}
@@ -74,7 +74,7 @@ class Contents:
 
 
 def contents_of(tree: Tree, folder: Folder, *, recurse: bool = True) -> Contents:
-    """Return what a tool takes in that is given a folder: its kustomization, or all the manifests below it."""
+    """Return the content that a tool reads from a folder: its kustomization, or all manifests below it."""
     contents = Contents()
     if folder.kustomization is not None:
         contents.kustomizations.append(folder)
@@ -98,13 +98,15 @@ def _add_plain(tree: Tree, folder: Folder, contents: Contents, *, recurse: bool)
 
 
 def _kustomized(tree: Tree, contents: Contents, folder: Folder) -> list[Declaration]:
-    """Return the declarations of a kustomization, each as one that it brings."""
+    """Return the declarations of a kustomization, each marked with its folder."""
     found = _Kustomized(tree, contents).declarations(folder)
     return [declaration.with_data(declaration.data, folder.path) for declaration in found]
 
 
 def declarations_as_built(tree: Tree, wanted: Callable[[Declaration], bool]) -> list[Declaration]:
-    """Return some declarations of a repository: as they are, or as the kustomizations that take them in change them."""
+    """Return some declarations of a repository: as they are written, or as changed by the kustomizations
+    that include them.
+    """
     taken: set[str] = set()
     built: list[Declaration] = []
     for folder in tree.tops:
@@ -117,7 +119,7 @@ def declarations_as_built(tree: Tree, wanted: Callable[[Declaration], bool]) -> 
 
 
 class _Kustomized:
-    """Follows one kustomization into everything that it takes in."""
+    """Follows one kustomization into all files and kustomizations that it includes."""
 
     def __init__(self, tree: Tree, contents: Contents) -> None:
         self._tree = tree
@@ -125,8 +127,8 @@ class _Kustomized:
         self._inside: list[str] = []
 
     def declarations(self, folder: Folder) -> list[Declaration]:
-        """Return the declarations of a kustomization, as they are after it is built."""
-        if folder.real in self._inside or len(self._inside) > _MOST_DEPTH:
+        """Return the declarations of a kustomization in the form that its build gives them."""
+        if folder.real in self._inside or len(self._inside) > _MAX_DEPTH:
             return []
         self._inside.append(folder.real)
         self._contents.folders.add(folder.real)
@@ -152,7 +154,7 @@ class _Kustomized:
             return self.declarations(inner) if inner.kustomization is not None else []
         file = self._tree.file(path)
         if file is None:
-            self._contents.deploys = True  # what is not here may be anything
+            self._contents.deploys = True  # a missing part may have any objects
             return []
         return self._contents.add_file(file)
 
@@ -171,7 +173,7 @@ class _Kustomized:
 
 
 def _may_change(tree: Tree, folder: Folder, declaration: Declaration) -> str | None:
-    """Return the field of a kustomization that may change a declaration in a way that is not followed here."""
+    """Return the field of a kustomization that may change a declaration in an unsupported way."""
     if folder.content.get("transformers"):
         return "transformers"
     for entry in entries(folder.content.get("replacements")):
@@ -194,7 +196,7 @@ def in_namespace(found: Iterable[Declaration], namespace: str) -> list[Declarati
 
 
 def patches_of(tree: Tree, folder: str, content: dict[str, Plain]) -> Iterator[Patch]:
-    """Yield the patches of a kustomization, in the order in which they are applied."""
+    """Yield the patches of a kustomization, in the order of their application."""
     for entry in entries(content.get("patchesStrategicMerge")):
         for value in _patch_values(tree, folder, entry):
             yield Patch(value)
@@ -215,7 +217,7 @@ def _inline(folder: str, written: Plain) -> list[Plain]:
 
 
 def _patch_values(tree: Tree, folder: str, entry: Plain) -> list[Plain]:
-    """Return the values of a patch that is a path, or the patch itself."""
+    """Return the values of a patch, from its file or inline."""
     if not isinstance(entry, str):
         return [entry]
     if "\n" in entry:

@@ -1,4 +1,4 @@
-"""What of a kustomization need not be built, since it decides nothing: all of it, or the bodies of definitions."""
+"""Parts of a kustomization that need no build, because they decide nothing: all of it, or the bodies of CRDs."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from eastgate.reading.repository.declarations import entries, mapping
 from eastgate.reading.repository.written import DEFINITION, WrittenFile
 
 GENERATED: Final = {"configMapGenerator": "ConfigMap", "secretGenerator": "Secret"}
-"""The fields of generators, and the kinds that these make."""
+"""The fields of generators, and the kinds that they generate."""
 PLUGINS: Final = frozenset({"generators", "transformers", "validators"})
-"""Fields of what may do anything."""
+"""Fields of plugins, which may do anything."""
 RESOURCES: Final = ("resources", "bases")
-_OPAQUE = PLUGINS | {"replacements", "vars"}  # may make any object, or change its kind
-_SCHEMAS = PLUGINS | {"crds", "openapi"}  # may read the schema in a definition
+_OPAQUE = PLUGINS | {"replacements", "vars"}  # fields that may make any object, or change its kind
+_SCHEMAS = PLUGINS | {"crds", "openapi"}  # fields that may read the schema in a CRD
 _CHANGE_KIND = (b"allowKindChange", b"/kind", b"/apiVersion", b"local-config")
 
 Values = Sequence[Mapping[str, Plain]]
-"""What the kustomizations of a build say."""
+"""The contents of the kustomizations of a build."""
 
 
 @dataclass(frozen=True, slots=True)
-class TakenFile:
-    """A file that a kustomization takes in: the field that names it, and the real path of the folder."""
+class IncludedFile:
+    """A file that a kustomization includes: the field that names it, and the real path of the folder."""
 
     file: WrittenFile
     field: str
     folder: str
 
 
-def count_unused(values: Values, closure: BuildFiles, taken: Sequence[TakenFile], takes: Matters) -> int | None:
-    """Return the number of objects of a build if none is taken; None if one may be."""
+def count_unused(values: Values, closure: BuildFiles, taken: Sequence[IncludedFile], takes: Matters) -> int | None:
+    """Return the number of objects of a build if all are unused; None if one may be used."""
     keys = {key for value in values for key in value}
     generated = {kind for key, kind in GENERATED.items() if key in keys}
     if keys & _OPAQUE or any(takes("v1", kind) for kind in generated):
@@ -53,7 +53,7 @@ def count_unused(values: Values, closure: BuildFiles, taken: Sequence[TakenFile]
 
 
 def short_definitions(values: Values, closure: BuildFiles) -> dict[str, bytes]:
-    """Return the files with definitions of kinds without what they define, if nothing can look into these."""
+    """Return the files with CRDs without their schemas, if no part of the build can read the schemas."""
     if any(not _SCHEMAS.isdisjoint(value) for value in values):
         return {}
     patched = [name.encode() for value in values for name in _patched_definitions(value)]
@@ -67,7 +67,7 @@ def short_definitions(values: Values, closure: BuildFiles) -> dict[str, bytes]:
 
 
 def _patched_definitions(kustomization: Mapping[str, Plain]) -> Iterator[str]:
-    """Yield the names of definitions that patches are about, as far as these say one."""
+    """Yield the names of CRDs that patches target, if the patches name one."""
     for key in ("patches", "patchesJson6902"):
         for entry in entries(kustomization.get(key)):
             target = mapping(mapping(entry).get("target"))

@@ -1,4 +1,4 @@
-"""Objects that declare what is deployed, such as a Flux Kustomization, and the files that they stand in."""
+"""Objects that declare a deployment, such as a Flux Kustomization, and their files."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _KINDS: Final = frozenset(
 
 @dataclass(slots=True, eq=False)
 class Declaration:
-    """An object that is read whole, and where it stands."""
+    """An object with its whole content and its place."""
 
     path: str
     line: int
     data: dict[str, Plain]
     folder: str = ""
-    """The folder of the kustomization that is built to get it; empty if it is read as it is."""
+    """The folder of the kustomization that builds it; empty for a plain manifest."""
     unsure: str = ""
-    """Why a build may have made something else of it; empty if all that changes it is followed."""
+    """Why its build may differ from this; empty if all changes are followed."""
 
     def __repr__(self) -> str:
         return brief(self, f"{self.kind} {self.name} in {self.path}:{self.line}")
@@ -83,7 +83,7 @@ class Declaration:
 
     @property
     def key(self) -> tuple[str, int, str]:
-        """Return what tells it from others: where it is written, and the kustomization that changes it."""
+        """Return a unique key: the place, and the kustomization that changes it."""
         return *self.place, os.path.realpath(self.folder) if self.folder else ""
 
     @property
@@ -97,22 +97,22 @@ class Declaration:
         return f"{self.kind} {f'{self.namespace}/' if self.namespace else ''}{self.name}"
 
     def with_data(self, data: dict[str, Plain], folder: str = "") -> Declaration:
-        """Return the same declaration after a build has changed it."""
+        """Return the same declaration with the data after a build."""
         return Declaration(self.path, self.line, data, folder or self.folder, self.unsure)
 
 
 def mapping(value: Plain | None) -> dict[str, Plain]:
-    """Return a value that should be a mapping; an empty one if it is something else."""
+    """Return a value that should be a mapping; an empty mapping if it is not."""
     return value if isinstance(value, dict) else {}
 
 
 def entries(value: Plain | None) -> list[Plain]:
-    """Return a value that should be a list; an empty one if it is something else."""
+    """Return a value that should be a list; an empty list if it is not."""
     return value if isinstance(value, list) else []
 
 
 def text_of(value: Plain | None) -> str:
-    """Return a value that should be a string; an empty one if it is something else."""
+    """Return a value that should be a string; an empty string if it is not."""
     return value if isinstance(value, str) else ""
 
 
@@ -123,18 +123,18 @@ def texts(value: Plain | None) -> list[str]:
 
 @dataclass(slots=True, eq=False)
 class ManifestFile:
-    """A YAML or JSON file: whether it may have manifests, and the documents in it that declare something."""
+    """A YAML or JSON file: whether it may have manifests, and its declarations."""
 
     path: str
     real: str
     may_have_objects: bool = False
-    """Whether anything in it may be an object. It is read, and any error in it is shown."""
+    """Whether it may have an object. It is then read, and its errors are shown."""
     has_objects: bool = False
-    """Whether something in it looks like an object that an API server takes."""
+    """Whether it may have an object that an API server accepts."""
     chunks: list[tuple[int, str]] = field(default_factory=list)
     """Documents that may declare something: the line, and the text."""
     broken: list[int] = field(default_factory=list)
-    """The lines of documents that declare deployments and cannot be read; known once the declarations are."""
+    """The lines of unreadable declarations; set when the declarations are read."""
     _declarations: list[Declaration] | None = None
 
     @property
@@ -144,7 +144,7 @@ class ManifestFile:
 
     @property
     def declarations(self) -> list[Declaration]:
-        """Return the objects that declare something. They are read when they are first asked for."""
+        """Return the declarations. They are read on first use."""
         if self._declarations is None:
             self._declarations = []
             for line, chunk in self.chunks:
@@ -169,7 +169,7 @@ def indexed(declarations: Iterable[Declaration]) -> Index:
 
 
 def objects_in(value: Plain) -> Iterator[dict[str, Plain]]:
-    """Yield an object, or those of a list."""
+    """Yield an object, or the objects of a list."""
     if isinstance(value, dict):
         items = value.get("items")
         if isinstance(items, list) and text_of(value.get("kind")).endswith("List"):
@@ -179,9 +179,10 @@ def objects_in(value: Plain) -> Iterator[dict[str, Plain]]:
 
 
 def parsed(path: str, text: str) -> list[Plain]:
-    """Return the values of a text. They are read as plain data where that is possible. What is wrong is left out."""
+    """Return the values of a text, read as plain data if possible. Documents with errors are left out."""
     if path.lower().endswith(".json"):
-        from eastgate.reading.manifests.json.plain import read_plain_json  # msgspec is for JSON only
+        # imported here because only JSON needs msgspec
+        from eastgate.reading.manifests.json.plain import read_plain_json
 
         document = read_plain_json(text, text.encode("utf-8", "replace"))
         if document is not None:
@@ -211,7 +212,7 @@ def declaring(path: str, text: str) -> Iterator[tuple[int, str]]:
 
 
 def _may_declare(chunk: str) -> bool:
-    """Return whether a document may declare something. The definition of a kind has its name in it, and does not."""
+    """Return whether a document may declare something. The CRD of such a kind has its name, but declares nothing."""
     type_ = type_of(chunk)
     if type_ is not None and (type_[1] in _KINDS or _DEPLOYS.search(chunk) is None):
         return type_[1] in _KINDS

@@ -1,4 +1,4 @@
-"""The dependencies of charts: vendored ones, folders of the repository, and those that are missing."""
+"""The dependencies of charts: vendored ones, folders of the repository, and missing ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VENDORED = "charts"
 _CHART = "Chart.yaml"
 _REQUIREMENTS = "requirements.yaml"
 _LOCAL = "file://"
-_MOST_DEPTH = 8
+_MAX_DEPTH = 8
 
 
 Values = Sequence[Mapping[str, Plain]]
@@ -26,25 +26,25 @@ Values = Sequence[Mapping[str, Plain]]
 
 
 class Dependencies:
-    """The dependencies of one chart, and of those."""
+    """The dependencies of one chart, and their dependencies."""
 
     def __init__(self, closure: BuildFiles, built: Built, charts: Sequence[str] = ()) -> None:
-        """Look for dependencies in the folders of `charts`, too."""
+        """Also search for dependencies in the folders of `charts`."""
         self._closure = closure
         self._built = built
         self._charts = charts
-        self._inside: list[str] = []  # charts of the repository that need each other
-        self._moved: dict[str, str] = {}  # folders in the copy of what is elsewhere in the repository
+        self._inside: list[str] = []  # charts of the repository that depend on each other
+        self._moved: dict[str, str] = {}  # folders in the copy for charts that are elsewhere in the repository
         self.is_library = False
 
     def settle(self, root: str, values: Values) -> None:
-        """Put dependencies of the repository into the copy, and take those that are missing out of it."""
+        """Put dependencies of the repository into the copy, and remove missing ones from it."""
         chart = mapping_of(self._closure.at(os.path.join(root, _CHART)))
         self.is_library = chart.get("type") == "library"
         self._settle(root, root, values, 0)
 
     def real_path(self, root: str, inner: str) -> str | None:
-        """Return where a file of the chart is; that of an alias is in the folder of its dependency."""
+        """Return the path of a file of the chart. The files of an alias are in the folder of its dependency."""
         path = os.path.join(root, inner)
         for place, origin in sorted(self._moved.items(), key=lambda item: -len(item[0])):
             if path.startswith(place + os.sep):
@@ -53,12 +53,12 @@ class Dependencies:
         return path if self._closure.at(path) is not None else None
 
     def _settle(self, root: str, place: str, values: Values, depth: int) -> None:
-        """Settle the dependencies of the chart that is at `root`, and in the copy at `place`."""
+        """Settle the dependencies of the chart at `root`, and in the copy at `place`."""
         for name in (_CHART, _REQUIREMENTS):
             file = self._closure.at(os.path.join(root, name))
             chart = mapping_of(file)
             declared = chart.get("dependencies")
-            if file is None or not isinstance(declared, list) or depth >= _MOST_DEPTH:
+            if file is None or not isinstance(declared, list) or depth >= _MAX_DEPTH:
                 continue
             kept: list[Plain] = []
             for index, entry in enumerate(declared):
@@ -81,7 +81,7 @@ class Dependencies:
         """Return whether a dependency is in the copy, or can be put there."""
         name, alias, repository = entry.get("name"), entry.get("alias"), entry.get("repository")
         if not isinstance(name, str):
-            return True  # helm says what is wrong with it
+            return True  # helm reports the error
         key = alias if isinstance(alias, str) and alias else name
         charts = os.path.join(root, VENDORED)
         vendored = self._vendored(charts, name)
@@ -109,7 +109,7 @@ class Dependencies:
         return True
 
     def _sibling(self, name: str, constraint: Plain | None) -> str | None:
-        """Return the folder of the chart of the repository with a name, of a version that a dependency asks for."""
+        """Return the folder of the chart of the repository with a name, in a version that the dependency accepts."""
         if not isinstance(constraint, str):
             return None
         found: list[tuple[VersionKey, str]] = []
@@ -124,7 +124,7 @@ class Dependencies:
         return max(allowed)[1] if allowed else None
 
     def _take_in(self, folder: str, place: str) -> None:
-        """Put a chart of the repository where `helm dependency build` would."""
+        """Put a chart of the repository where `helm dependency build` would put it."""
         self._closure.add_folder(folder, os.path.relpath(folder))
         for path, file in self._closure.all_files().items():
             if path.startswith(folder + os.sep):
@@ -150,7 +150,7 @@ class Dependencies:
 
 
 def is_off(dependency: Mapping[str, Plain], values: Values) -> bool:
-    """Return whether the values turn a dependency off: its condition, or if that has no value, its tags."""
+    """Return whether the values turn a dependency off: by its condition or, if that has no value, by its tags."""
     condition = dependency.get("condition")
     for path in condition.split(",") if isinstance(condition, str) else ():
         value = _value(path.strip().split("."), values)
@@ -162,7 +162,7 @@ def is_off(dependency: Mapping[str, Plain], values: Values) -> bool:
 
 
 def _value(path: Sequence[str], values: Values) -> Plain:
-    """Return the value at a path; the last values that have it win."""
+    """Return the value at a path. Later values win."""
     for given in reversed(values):
         value: Plain = dict(given)
         for step in path:
@@ -173,6 +173,6 @@ def _value(path: Sequence[str], values: Values) -> Plain:
 
 
 def mapping_of(file: WrittenFile | None) -> Mapping[str, Plain]:
-    """Return what a file has in it, if that is a mapping."""
+    """Return the content of a file, if it is a mapping."""
     value = file.nodes[0].plain() if file is not None and file.nodes else None
     return value if isinstance(value, dict) else {}

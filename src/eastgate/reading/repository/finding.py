@@ -1,7 +1,7 @@
-"""Finds the environments of a repository: what each tool deploys, and then what no tool has taken.
+"""Finds the environments of a repository: the deployments of each tool, and then the manifests that no tool uses.
 
-The order is that of `EntryKind`. What an earlier entry uses is no entry of its own. Only files are read here: nothing
-is built, no program runs, and nothing is fetched.
+The order is that of `EntryKind`. Files that an earlier entry uses are not entries of their own. Only files are read
+here: nothing is built, no program runs, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from eastgate.reading.repository.contents import contents_of
 from eastgate.reading.repository.declarations import entries, mapping, text_of
 from eastgate.reading.repository.flux import add_made, finder, flux_clusters, is_release
 from eastgate.reading.repository.model import ChartRender, EntryKind, Environment, RepositoryOptions, Undeployed
-from eastgate.reading.repository.naming import is_telling, names
+from eastgate.reading.repository.naming import is_descriptive, names
 from eastgate.reading.repository.parts import Draft
 from eastgate.reading.repository.plain import Alike, plain_folders, same_text
 from eastgate.reading.repository.releases import local_charts
@@ -27,7 +27,8 @@ from eastgate.reading.repository.skaffold import skaffold_projects
 from eastgate.reading.repository.sources import RepositorySource
 from eastgate.reading.repository.tree import Folder, Tree, patch_files
 
-_OF_FLUX = ("bootstrap", "cluster", "config", "flux", "flux-system", "gotk", "setup")  # say nothing of a cluster
+# names that do not identify a cluster
+_GENERIC_FLUX_FOLDERS = ("bootstrap", "cluster", "config", "flux", "flux-system", "gotk", "setup")
 
 
 def find_environments(
@@ -37,10 +38,10 @@ def find_environments(
     options: RepositoryOptions,
     alike: Alike = same_text,
 ) -> list[Environment]:
-    """Return the environments of the folders among paths, those of one folder with different names.
+    """Return the environments of the folders among paths. Those of one folder have different names.
 
-    Unreadable folders and links that lead out are reported. The options are for those who build the environments.
-    Folders with plain manifests are apart if they define an object in ways that are not `alike`.
+    Unreadable folders and links that lead out are reported. `options` are kept for the builds. Folders with plain
+    manifests become separate environments if they define an object in ways that are not `alike`.
     """
     found: list[Environment] = []
     for path in paths:
@@ -50,7 +51,7 @@ def find_environments(
         if not bounds.hold(name):
             continue
         tree = Tree(os.path.normpath(name), bounds, reporter)
-        used = _Used(alike, RepositorySource(tree))
+        used = _UsedFiles(alike, RepositorySource(tree))
         entries = list(_entries(tree, used))
         found += _named(name, tree, entries, options, Undeployed(tuple(_undeployed(tree, used))))
     return found
@@ -58,7 +59,7 @@ def find_environments(
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """An environment without its name: the folder that names it, and what else could."""
+    """An environment without its name: the folder, and other sources for its name."""
 
     kind: EntryKind
     folder: str
@@ -90,10 +91,10 @@ def _named(
     ]
 
 
-def _entries(tree: Tree, used: _Used) -> Iterator[_Entry]:
-    """Yield the entries of a folder, each kind without what those before it use."""
+def _entries(tree: Tree, used: _UsedFiles) -> Iterator[_Entry]:
+    """Yield the entries of a folder. Each kind excludes the files of those before it."""
     for cluster in flux_clusters(tree, used.sources):
-        folder = _before(cluster.folder, _OF_FLUX)
+        folder = _before(cluster.folder, _GENERIC_FLUX_FOLDERS)
         given = "cluster" if os.path.relpath(folder or os.curdir, tree.path) == os.curdir else ""
         yield used.by(_Entry(EntryKind.FLUX, folder, cluster.entry, cluster.draft, cluster.name or given))
     for application in argo_applications(tree, used.sources):
@@ -105,14 +106,14 @@ def _entries(tree: Tree, used: _Used) -> Iterator[_Entry]:
 
 
 def _before(path: str, last: Collection[str]) -> str:
-    """Return a path without the last folders if these say nothing."""
+    """Return a path without its last folders that do not identify a cluster."""
     while os.path.basename(path) in last:
         path = os.path.dirname(path)
     return path
 
 
-class _Used:
-    """What the entries so far have used, by real path; and `alike`, which says what objects are the same."""
+class _UsedFiles:
+    """The files that the entries so far use, by real path; `alike` compares two definitions of an object."""
 
     def __init__(self, alike: Alike, sources: RepositorySource) -> None:
         self.alike = alike
@@ -122,20 +123,20 @@ class _Used:
         self.folders: set[str] = set()
 
     def by(self, entry: _Entry) -> _Entry:
-        """Note what an entry uses."""
+        """Record the files of an entry."""
         self.files |= entry.draft.files
         self.excluded |= entry.draft.excluded
         self.folders |= entry.draft.folders
         return entry
 
 
-def _undeployed(tree: Tree, used: _Used) -> Iterator[str]:
-    """Yield the manifests that no entry uses, and that are neither patches nor parts of what is built."""
+def _undeployed(tree: Tree, used: _UsedFiles) -> Iterator[str]:
+    """Yield the manifests that no entry uses, except patches and parts of builds."""
     folders = list(tree.root.walk())
     left = [file for folder in folders for file in folder.files if file.may_have_objects]
     left = [file for file in left if file.real not in used.files]
     charts = [folder for folder in folders if folder.chart is not None and folder.real in used.folders]
-    for chart in charts:  # templates may read any other file of theirs
+    for chart in charts:  # templates may read any other file of their chart
         inside = [file for file in left if file.real.startswith(chart.real + os.sep)]
         if inside and reads_files(chart.path):
             left = [file for file in left if file not in inside]
@@ -148,8 +149,8 @@ def _undeployed(tree: Tree, used: _Used) -> Iterator[str]:
     yield from (file.path for file in left if file.real not in real)
 
 
-def _kustomizations(tree: Tree, used: _Used) -> Iterator[_Entry]:
-    """Yield the kustomizations that no other one takes in, with the charts of their HelmReleases."""
+def _kustomizations(tree: Tree, used: _UsedFiles) -> Iterator[_Entry]:
+    """Yield the kustomizations that no other one includes, with the charts of their HelmReleases."""
     built = set(used.folders)
     for folder in tree.tops:
         if folder.real in built:
@@ -160,8 +161,8 @@ def _kustomizations(tree: Tree, used: _Used) -> Iterator[_Entry]:
         yield _Entry(EntryKind.KUSTOMIZATION, folder.path, folder.path, draft)
 
 
-def _charts(tree: Tree, used: _Used) -> Iterator[_Entry]:
-    """Yield the charts that nothing else renders, and that are no dependency of another one."""
+def _charts(tree: Tree, used: _UsedFiles) -> Iterator[_Entry]:
+    """Yield the charts that no other entry renders, and that are not a dependency of another chart."""
     inflated = {path for folder in tree.root.walk() if folder.real in used.folders for path in _inflated(folder)}
     charts = [folder for folder in tree.root.walk() if folder.is_chart]
     dependencies = _dependencies({chart.real: set(_local_dependencies(chart)) for chart in charts})
@@ -175,7 +176,7 @@ def _charts(tree: Tree, used: _Used) -> Iterator[_Entry]:
         if makes_applications(tree, folder):
             why = "it makes Applications of Argo CD, which are not followed"
             draft.leave_out(f"the chart `{name}`", folder.path, why)
-        given = "" if is_telling(os.path.relpath(folder.path, tree.path)) else name
+        given = "" if is_descriptive(os.path.relpath(folder.path, tree.path)) else name
         yield _Entry(EntryKind.CHART, folder.path, folder.path, draft, given)
 
 
@@ -191,7 +192,7 @@ def _inflated(folder: Folder) -> Iterator[str]:
 
 
 def _dependencies(needed: Mapping[str, set[str]]) -> set[str]:
-    """Return the charts that others need. The first one of a circle is none."""
+    """Return the charts that other charts need. The first chart of a circle is not one of them."""
     found = {path for paths in needed.values() for path in paths}
     reached: set[str] = set()
     for first in sorted(needed, key=lambda path: (path in found, path)):
@@ -216,17 +217,17 @@ def _local_dependencies(chart: Folder) -> Iterator[str]:
                 yield path
 
 
-def _skaffold(tree: Tree, used: _Used) -> Iterator[_Entry]:
+def _skaffold(tree: Tree, used: _UsedFiles) -> Iterator[_Entry]:
     """Yield the `skaffold.yaml` files that deploy anything that is not deployed yet."""
     for project in skaffold_projects(tree):
         draft = project.draft
         if draft.files - used.files or draft.folders - used.folders:
-            given = "" if is_telling(os.path.relpath(project.folder, tree.path)) else "skaffold"
+            given = "" if is_descriptive(os.path.relpath(project.folder, tree.path)) else "skaffold"
             yield _Entry(EntryKind.SKAFFOLD, project.folder, project.entry, draft, given, project.namespace)
 
 
-def _plain(tree: Tree, used: _Used) -> Iterator[_Entry]:
-    """Yield what is left."""
+def _plain(tree: Tree, used: _UsedFiles) -> Iterator[_Entry]:
+    """Yield the plain manifests that are left."""
     for group in plain_folders(tree, used.files | used.excluded, used.alike):
         draft = Draft()
         draft.add_files(group.files)

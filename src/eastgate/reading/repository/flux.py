@@ -1,7 +1,7 @@
-"""Environments of Flux: what a cluster gets through its Kustomizations and HelmReleases.
+"""Environments of Flux: the objects that a cluster gets through its Kustomizations and HelmReleases.
 
-A root is a Kustomization that no other one's path holds, such as the one that `flux bootstrap` makes. It and all that
-is reached through it are one environment. Roots that stand in the folders of one cluster are one environment together.
+A root is a Kustomization that is not in the path of another one, such as the one that `flux bootstrap` makes. It and
+all that it leads to are one environment. Roots in the folders of one cluster are one environment together.
 A Kustomization or HelmRelease with a `kubeConfig` deploys to another cluster, which is an environment of its own.
 """
 
@@ -16,7 +16,7 @@ from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.contents import Contents, contents_of, declarations_as_built, in_namespace, patches_of
 from eastgate.reading.repository.declarations import Declaration, entries, indexed, mapping, text_of
 from eastgate.reading.repository.model import NOT_HERE
-from eastgate.reading.repository.parts import Draft, FolderChanges
+from eastgate.reading.repository.parts import Draft, ToolChanges
 from eastgate.reading.repository.patching import apply
 from eastgate.reading.repository.releases import GROUP as HELM_GROUP
 from eastgate.reading.repository.releases import Find, add_release, data_of, doubts_about, remote_cluster
@@ -27,7 +27,7 @@ from eastgate.reading.repository.variables import FluxVariables
 GROUP: Final = "kustomize.toolkit.fluxcd.io"
 _OPERATOR = "fluxcd.controlplane.io"
 _OVERLAY = ("patches", "patchesStrategicMerge", "patchesJson6902", "components", "images", "namePrefix", "nameSuffix")
-_MOST_FOLLOWED = 5000  # Kustomizations of one environment
+_MAX_KUSTOMIZATIONS = 5000  # of one environment
 _CLUSTERS = "clusters"
 _DATA = ("ConfigMap", "Secret")
 _Key = tuple[str, int, str]
@@ -49,11 +49,11 @@ class FluxCluster:
 
 
 def flux_clusters(tree: Tree, sources: RepositorySource) -> list[FluxCluster]:
-    """Return what each cluster gets that Flux deploys to."""
+    """Return the objects of each cluster that Flux deploys to."""
     kustomizations = declarations_as_built(tree, is_flux)
     if not kustomizations:
         return []
-    held = _Held(tree, sources, kustomizations)
+    held = _NestedKustomizations(tree, sources, kustomizations)
     groups: dict[str, list[Declaration]] = {}
     for root in held.roots():
         groups.setdefault(_cluster_folder(tree, root), []).append(root)
@@ -91,7 +91,7 @@ def _names_of_remotes(keys: Collection[_RemoteKey]) -> dict[_RemoteKey, str]:
 
 
 def is_flux(declaration: Declaration) -> bool:
-    """Return whether an object is a Flux Kustomization, or the instance of the Flux operator that stands for one."""
+    """Return whether an object is a Flux Kustomization, or an instance of the Flux operator that makes one."""
     if not declaration.name:
         return False
     if declaration.group == _OPERATOR:
@@ -105,7 +105,7 @@ def is_release(declaration: Declaration) -> bool:
 
 
 def makes_objects(declaration: Declaration) -> bool:
-    """Return whether an object of Flux makes others, and is no Kustomization."""
+    """Return whether an object of Flux makes other objects, and is not a Kustomization."""
     return is_release(declaration) or _is_resource_set(declaration)
 
 
@@ -116,7 +116,7 @@ def _is_resource_set(declaration: Declaration) -> bool:
 def add_made(
     tree: Tree, sources: RepositorySource, declarations: Iterable[Declaration], find: Find, draft: Draft
 ) -> None:
-    """Add the charts of HelmReleases to an environment, and name what makes objects in other ways."""
+    """Add the charts of HelmReleases to an environment, and record other objects that make objects."""
     for declaration in declarations:
         if is_release(declaration):
             add_release(tree, sources, declaration, find, draft)
@@ -124,8 +124,8 @@ def add_made(
             draft.leave_out(declaration.title, declaration.where, "the objects that it makes are not followed")
 
 
-class _Held:
-    """Which Kustomizations the paths of others hold."""
+class _NestedKustomizations:
+    """The Kustomizations that are in the paths of others."""
 
     def __init__(self, tree: Tree, sources: RepositorySource, kustomizations: list[Declaration]) -> None:
         self._kustomizations = kustomizations
@@ -133,12 +133,12 @@ class _Held:
         self.holds: dict[_Key, set[_Key]] = {}
         for each in kustomizations:
             known = _synchronised(each)
-            folder = sources.flux_folder(known, find) if known.spec.get("path") else None  # or a patch gives it one
+            folder = sources.flux_folder(known, find) if known.spec.get("path") else None  # a patch may add a path
             inner = contents_of(tree, folder).declarations if isinstance(folder, Folder) else []
             self.holds[each.key] = {child.key for child in inner if is_flux(child)}
 
     def roots(self) -> list[Declaration]:
-        """Return those that no other one holds; of a circle, the first."""
+        """Return the Kustomizations that are in no other path; of a circle, the first."""
         held = {child for parent, children in self.holds.items() for child in children if child != parent}
         roots = [each for each in self._kustomizations if each.key not in held]
         reached: set[_Key] = set()
@@ -160,9 +160,9 @@ class _Held:
 
 
 def _cluster_folder(tree: Tree, root: Declaration) -> str:
-    """Return the folder that stands for the cluster of a root: `clusters/NAME`, or that of its file.
+    """Return the folder that identifies the cluster of a root: `clusters/NAME`, or the folder of its file.
 
-    A kustomization that takes the root from elsewhere stands for another cluster than the file.
+    If a kustomization elsewhere includes the root, that kustomization identifies the cluster.
     """
     folder = os.path.dirname(root.path) or os.curdir
     if root.folder and not _is_below(folder, root.folder):
@@ -184,13 +184,13 @@ def _is_below(folder: str, other: str) -> bool:
 
 
 def _is_of_other(tree: Tree, declaration: Declaration, folder: str) -> bool:
-    """Return whether a declaration stands in the folder of another cluster."""
+    """Return whether a declaration is in the folder of another cluster."""
     named = _cluster_name(tree, os.path.dirname(declaration.path) or os.curdir)
     return named is not None and named != folder
 
 
-def _walked(walk: _ClusterWalk, folder: str, roots: list[Declaration], held: _Held) -> _ClusterWalk:
-    """Follow the roots of a cluster. The first time finds the ConfigMaps that the second time takes variables from."""
+def _walked(walk: _ClusterWalk, folder: str, roots: list[Declaration], held: _NestedKustomizations) -> _ClusterWalk:
+    """Follow the roots of a cluster. The first run finds the ConfigMaps that the second one takes variables from."""
     if not any(root.key in held.holds[root.key] for root in roots):
         walk.take_folder(folder)
     for root in roots:
@@ -233,27 +233,27 @@ class _ClusterWalk:
         return self._remotes[key]
 
     def take_folder(self, path: str) -> None:
-        """Take all of the folder of a cluster whose own Kustomization, that of `flux bootstrap`, is not here."""
+        """Add the whole folder of a cluster, if the Kustomization of `flux bootstrap` is not in the checkout."""
         folder = self._tree.folder(path)
         if folder is not None and _cluster_name(self._tree, path) is not None:
-            self._take(folder, contents_of(self._tree, folder), FolderChanges())
+            self._take(folder, contents_of(self._tree, folder), ToolChanges())
 
     def follow_root(self, root: Declaration, *, is_own: bool) -> None:
-        """Follow a root, and what stands beside it unless its own path holds it."""
+        """Follow a root, and the files beside it unless they are in its own path."""
         if not is_own and os.path.realpath(root.path) not in self.draft.files:
             folder = self._tree.folder(root.folder or os.path.dirname(root.path) or os.curdir)
             holder = folder if root.folder else _kustomization_of(folder, root) if folder is not None else None
             if holder is not None:
-                self._take(holder, contents_of(self._tree, holder), FolderChanges())
+                self._take(holder, contents_of(self._tree, holder), ToolChanges())
             elif folder is not None:
                 contents = contents_of(self._tree, folder, recurse=False) if folder.kustomization is None else None
                 if contents is not None:
-                    self._take(folder, contents, FolderChanges())
+                    self._take(folder, contents, ToolChanges())
                 else:
                     self.draft.files.add(os.path.realpath(root.path))
         self._walk_of(root)._follow(root, self._find)
 
-    def _take(self, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
+    def _take(self, folder: Folder, contents: Contents, changes: ToolChanges) -> None:
         contents.drop(self._sources.ignored)
         self.draft.add_contents(folder, contents, changes)
         for declaration in self._changed(contents.declarations, folder.path, changes):
@@ -263,7 +263,7 @@ class _ClusterWalk:
             else:
                 add_made(self._tree, self._sources, [declaration], self._find, self._walk_of(declaration).draft)
 
-    def _changed(self, found: Iterable[Declaration], folder: str, changes: FolderChanges) -> list[Declaration]:
+    def _changed(self, found: Iterable[Declaration], folder: str, changes: ToolChanges) -> list[Declaration]:
         """Return the declarations of a folder as Flux changes them."""
         declarations = list(found)
         for patch in patches_of(self._tree, folder, dict(changes.overlay)):
@@ -276,7 +276,7 @@ class _ClusterWalk:
     def _follow(self, kustomization: Declaration, find: Find) -> None:
         """Take what a Kustomization deploys here. `find` finds ConfigMaps of the cluster that declares it."""
         key = (*kustomization.key, kustomization.namespace, kustomization.name)
-        if key in self._followed or len(self._followed) > _MOST_FOLLOWED:
+        if key in self._followed or len(self._followed) > _MAX_KUSTOMIZATIONS:
             return
         self._followed.add(key)
         for why in doubts_about(kustomization):
@@ -289,7 +289,7 @@ class _ClusterWalk:
         reference, path = mapping(kustomization.spec.get("sourceRef")), text_of(kustomization.spec.get("path"))
         if (doubt := self._sources.doubt_of_flux(kustomization, reference, path or ".", find)) is not None:
             self.draft.leave_out(kustomization.title, kustomization.where, doubt)
-        changes = FolderChanges(
+        changes = ToolChanges(
             text_of(kustomization.spec.get("targetNamespace")) or None,
             overlay_of(kustomization.spec),
             variables_of(kustomization, find),
@@ -302,7 +302,7 @@ class _ClusterWalk:
         self._take_components(found, kustomization)
 
     def _take_components(self, folder: Folder, kustomization: Declaration) -> None:
-        """Note the components of a Kustomization as used: they are a part of its build."""
+        """Mark the components of a Kustomization as used, because they are a part of its build."""
         for entry in entries(kustomization.spec.get("components")):
             component = self._tree.folder(os.path.join(folder.path, entry)) if isinstance(entry, str) else None
             if component is not None and component.kustomization is not None:
@@ -312,7 +312,7 @@ class _ClusterWalk:
 
 
 def _kustomization_of(folder: Folder, declaration: Declaration) -> Folder | None:
-    """Return the kustomization of a folder, or the nearest above, that takes in the file of a declaration."""
+    """Return the nearest kustomization, in the folder or above, that includes the file of a declaration."""
     real = os.path.realpath(declaration.path)
     for each in (folder, *folder.above()):
         if each.kustomization is not None and not each.kustomization.is_component:
@@ -323,7 +323,7 @@ def _kustomization_of(folder: Folder, declaration: Declaration) -> Folder | None
 
 
 def _synchronised(declaration: Declaration) -> Declaration:
-    """Return the Kustomization that the operator makes for an instance; any other as it is."""
+    """Return the Kustomization that the operator makes for an instance; return any other declaration unchanged."""
     if declaration.kind != "FluxInstance":
         return declaration
     sync = mapping(declaration.spec.get("sync"))
@@ -333,7 +333,7 @@ def _synchronised(declaration: Declaration) -> Declaration:
 
 
 def overlay_of(spec: dict[str, Plain]) -> dict[str, Plain]:
-    """Return the fields of a Flux Kustomization that are those of a kustomization, too."""
+    """Return the fields of a Flux Kustomization that a kustomization also has."""
     overlay = {key: spec[key] for key in _OVERLAY if spec.get(key)}
     common = mapping(spec.get("commonMetadata"))
     if mapping(common.get("labels")):
@@ -344,7 +344,7 @@ def overlay_of(spec: dict[str, Plain]) -> dict[str, Plain]:
 
 
 def variables_of(kustomization: Declaration, find: Find) -> FluxVariables:
-    """Return the variables of a Flux Kustomization: those of ConfigMaps and Secrets in their order, then its own."""
+    """Return the variables of a Flux Kustomization: those of ConfigMaps and Secrets in order, then its own."""
     build = kustomization.spec.get("postBuild")
     if not isinstance(build, dict):
         return FluxVariables({})
@@ -373,9 +373,9 @@ def variables_of(kustomization: Declaration, find: Find) -> FluxVariables:
 
 
 def finder(tree: Tree, near: Iterable[Declaration] = (), elsewhere: Collection[tuple[str, int]] = ()) -> Find:
-    """Return what finds a declaration: among those of an environment, or else the only one of the repository.
+    """Return a function that finds a declaration: in the environment, or else the only one of the repository.
 
-    What other clusters have is `elsewhere`: a ConfigMap of one says nothing of what another one has.
+    `elsewhere` are the places of other clusters: a ConfigMap of one cluster does not apply to another one.
     """
     indices = (indexed(near), tree.index)
 

@@ -1,7 +1,7 @@
 """Generators of ConfigMaps and Secrets, without the files that a checkout does not have.
 
-Typical are `.env` files that Git ignores. kustomize builds nothing if one is missing. Without it, all objects are
-built, and only the content of this one is incomplete.
+Typical are `.env` files that Git ignores. kustomize builds nothing if one is missing. Without the missing source, all
+objects are built, and only the content of this one is incomplete.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LISTS = ("files", "envs")
 
 @dataclass(frozen=True, slots=True)
 class MissingSource:
-    """A source that is not there, and where a kustomization names it."""
+    """A missing source, and the place where a kustomization names it."""
 
     name: str
     generator: str
@@ -26,7 +26,7 @@ class MissingSource:
 
 
 def without_missing_sources(kustomization: dict[str, Plain], folder: str) -> Iterator[MissingSource]:
-    """Take the sources that are not there out of a kustomization, and yield them."""
+    """Remove the missing sources from a kustomization, and yield them."""
     for generator in _GENERATORS:
         entries = kustomization.get(generator)
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
@@ -54,9 +54,9 @@ def _take(entry: dict[str, Plain], folder: str) -> Iterator[tuple[str, tuple[str
 
 
 def _is_missing(source: str, field: str, folder: str) -> bool:
-    """Return whether a source is not in the checkout. One of `files` may have the form `key=path`."""
+    """Return whether a source is not in the checkout. An entry of `files` may have the form `key=path`."""
     _, equals, path = source.partition("=")
     name = path if equals and field == "files" else source
     if not name or "\n" in name or "\0" in name:
-        return False  # kustomize says what is wrong with it
+        return False  # kustomize reports the error
     return not os.path.exists(os.path.join(folder, name))

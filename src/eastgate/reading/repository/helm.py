@@ -1,8 +1,8 @@
 """Renders Helm charts: the templates of a release become manifests.
 
-Tests, and jobs of hooks, are no part of a release. Other objects of hooks stay in the cluster. A library chart has
-nothing to install. Dependencies are not fetched: one that is neither in `charts/` nor a chart of the repository is
-taken out of a copy of the chart and named, unless the values turn it off.
+Tests, and jobs of hooks, are not part of a release. Other objects of hooks stay in the cluster. A library chart
+installs nothing. Dependencies are not fetched: one that is neither in `charts/` nor a chart of the repository is
+removed from a copy of the chart and named, unless the values turn it off.
 """
 
 from __future__ import annotations
@@ -20,26 +20,29 @@ from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.manifests.yaml.parser import chunks
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml
-from eastgate.reading.repository.asking import asked_apis, asking_templates
-from eastgate.reading.repository.closure import BuildFiles, TooMuchError
+from eastgate.reading.repository.asking import asked_apis, cluster_templates
+from eastgate.reading.repository.closure import BuildFiles, BuildTooLargeError
 from eastgate.reading.repository.declarations import mapping, parsed, text_of
 from eastgate.reading.repository.dependencies import Dependencies, mapping_of
 from eastgate.reading.repository.model import ChartRender, RepositoryOptions
 from eastgate.reading.repository.origins import BuiltDocument, BuiltText
-from eastgate.reading.repository.running import Built, Workshop, in_copy
+from eastgate.reading.repository.running import BuildContext, Built, in_copy
 from eastgate.reading.repository.written import WrittenFile
 
-# Keys that a template writes twice. Helm takes the last one, where kubectl refuses the manifest.
+# Duplicate keys in a template. Helm takes the last one, but kubectl refuses the manifest.
 
 
-_MOST = 100_000  # lines of a document that is looked at
+_MAX_LINES = 100_000  # of a document that is examined
 
 
 def last_key_wins(text: str) -> str:
-    """Return a document in which the lines of a key that comes again are comments, so that lines stay what they are."""
-    if read_plain_yaml(text, 0) is not None or text.count("\n") > _MOST:
+    """Return a document in which duplicate keys are comments, except the last of each.
+
+    The line numbers do not change.
+    """
+    if read_plain_yaml(text, 0) is not None or text.count("\n") > _MAX_LINES:
         return text
-    import yaml  # few templates do this
+    import yaml  # imported here because few templates have duplicate keys
 
     try:
         root = yaml.compose(text, yaml.CSafeLoader)
@@ -55,7 +58,7 @@ def last_key_wins(text: str) -> str:
 
 
 def _superseded(root: object) -> Iterator[tuple[int, int, int]]:
-    """Yield the lines of entries that later ones supersede, and their column, where they have lines of their own."""
+    """Yield the lines and the column of entries that a later one replaces, if they have lines of their own."""
     import yaml
 
     waiting, seen = [root], set[int]()
@@ -78,10 +81,10 @@ CHART = "Chart.yaml"
 NO_HELM = "there is no helm program; give one with --helm PATH"
 
 _SOURCE = regex(r"(?m)^# Source: (.+)$")
-_MOST_ASKED = 50
+_MAX_APIS = 50
 _HOOK = "helm.sh/hook"
 _LASTING = {"pre-install", "post-install", "pre-upgrade", "post-upgrade", "crd-install"}
-"""Events of hooks whose objects stay, as long as no later release makes them anew."""
+"""Events of hooks whose objects stay until a later release replaces them."""
 _TEMPLATES = "templates"
 _TEST_HOOK = regex(rb"""helm\.sh/hook["']?:\s*["']?test""")
 _VALUES = ".eastgate-values"
@@ -100,13 +103,13 @@ _FOLDERS = {
 }
 
 
-def build_chart(part: ChartRender, workshop: Workshop, options: RepositoryOptions) -> Built:
+def build_chart(part: ChartRender, context: BuildContext, options: RepositoryOptions) -> Built:
     """Build a part of an environment."""
     built = Built()
-    release = Release(part, workshop, built, options)
+    release = Release(part, context, built, options)
     try:
         text = release.text()
-    except TooMuchError:
+    except BuildTooLargeError:
         release.leave_out("it has more files than any chart needs")
         text = None
     if text is not None:
@@ -114,14 +117,14 @@ def build_chart(part: ChartRender, workshop: Workshop, options: RepositoryOption
     return built
 
 
-def files_of_chart(part: ChartRender, workshop: Workshop, options: RepositoryOptions) -> list[str]:
-    """Return the files that a chart is rendered from."""
-    return Release(part, workshop, Built(), options).files()
+def files_of_chart(part: ChartRender, context: BuildContext, options: RepositoryOptions) -> list[str]:
+    """Return the input files of a chart."""
+    return Release(part, context, Built(), options).files()
 
 
 @dataclass(frozen=True, slots=True)
 class _Rendered:
-    """A document of a release: its text, and the name that helm has for its template."""
+    """A document of a release: its text, and helm's name for its template."""
 
     text: str
     source: str
@@ -130,28 +133,28 @@ class _Rendered:
 class Release:
     """A chart with its values."""
 
-    def __init__(self, part: ChartRender, workshop: Workshop, built: Built, options: RepositoryOptions) -> None:
+    def __init__(self, part: ChartRender, context: BuildContext, built: Built, options: RepositoryOptions) -> None:
         self._part = part
-        self._workshop = workshop
+        self._context = context
         self._built = built
         self._options = options
         self._root = os.path.realpath(part.folder)
-        self._closure = BuildFiles(workshop.paths, workshop.files)
-        self._dependencies = Dependencies(self._closure, built, workshop.charts)
+        self._closure = BuildFiles(context.paths, context.files)
+        self._dependencies = Dependencies(self._closure, built, context.charts)
         self._where = os.path.join(part.folder, CHART)
 
     def leave_out(self, why: str) -> None:
-        """Leave the whole chart out."""
+        """Leave out the whole chart."""
         self._built.leave_out(f"chart `{printable(self._part.folder)}`", self._where, why)
 
     def files(self) -> list[str]:
-        """Return the files that it is rendered from."""
-        with contextlib.suppress(TooMuchError):
+        """Return the input files."""
+        with contextlib.suppress(BuildTooLargeError):
             self._collect()
         return [file.name for file in self._closure.all_files().values()]
 
     def text(self) -> BuiltText | None:
-        """Return the manifests of the release; None, and what is left out, if there are none."""
+        """Return the manifests of the release; None, with the omitted parts, if there are none."""
         documents = self.documents()
         if documents is None:
             return None
@@ -174,14 +177,14 @@ class Release:
             return None
         if self._dependencies.is_library:
             return None
-        if self._workshop.helm is None:
+        if self._context.helm is None:
             self.leave_out(NO_HELM)
             return list(self._definitions())
-        output = self._run(self._workshop.helm)
+        output = self._run(self._context.helm)
         if output.problem is not None:
             self.leave_out(f"`helm template {printable(self._part.folder)}` {output.problem}")
             return None
-        for template in asking_templates(self._templates):
+        for template in cluster_templates(self._templates):
             name = self._name_of(template.path)
             why = f"`{template.asks}` depends on what is in the cluster"
             self._built.leave_out(f"policies of `{printable(name)}`", name, why)
@@ -192,7 +195,7 @@ class Release:
         return file.name if file is not None else path
 
     def written(self, source: str) -> tuple[str, WrittenFile | None]:
-        """Return the name of a template as users know it, and its file if it is one."""
+        """Return the name of a template as users know it, with its file if it is one."""
         inner = source.partition("/")[2]
         real = self._dependencies.real_path(self._root, inner)
         file = self._closure.at(real) if real is not None else None
@@ -200,7 +203,7 @@ class Release:
 
     def _collect(self) -> bool:
         if not self._closure.holds(self._root):
-            self.leave_out("it leads out of what is read; read it all the same with --follow")
+            self.leave_out("it leads out of the given folder; to read it, use --follow")
             return False
         if not os.path.isfile(os.path.join(self._root, CHART)):
             self.leave_out("there is no chart in it")
@@ -208,7 +211,7 @@ class Release:
         self._closure.folders.add(self._root)
         outside = self._closure.add_folder(self._root, self._part.folder)
         for path in outside:
-            self._built.leave_out(f"`{printable(path)}`", path, "it leads out of what is read")
+            self._built.leave_out(f"`{printable(path)}`", path, "it leads out of the given folder")
         self._dependencies.settle(self._root, list(self._values()))
         for path, file in self._closure.files.items():
             if _is_beside(path, file.content):
@@ -216,7 +219,7 @@ class Release:
         return True
 
     def _values(self) -> Iterator[Mapping[str, Plain]]:
-        """Put the values into the copy, in order of precedence; yield them."""
+        """Put the values into the copy, in order of precedence, and yield them."""
         default = self._closure.at(os.path.join(self._root, "values.yaml"))
         yield mapping_of(default)
         last = self._options.helm_values
@@ -234,8 +237,8 @@ class Release:
             self._closure.replaced[os.path.join(self._root, f"{_VALUES}-{number}.yaml")] = content
 
     def _file(self, path: str, *, is_given: bool) -> WrittenFile | None:
-        """Return a file with values. One that a user names may be anywhere."""
-        files = self._workshop.files
+        """Return a file with values. A file that a user names may be anywhere."""
+        files = self._context.files
         file = files.get(os.path.realpath(path), path) if is_given else self._closure.add_file(path, path)
         if file is None:
             chart = printable(self._part.folder)
@@ -250,8 +253,8 @@ class Release:
         words = [self._part.release, in_copy(self._root, closure), f"--namespace={namespace}", *_FLAGS]
         for path in values:
             words += ["--values", in_copy(path, closure)]
-        words += [f"--api-versions={version}" for version in asked_apis(self._templates)[:_MOST_ASKED]]
-        return self._workshop.output(closure, [helm, "template"], words, _FOLDERS)
+        words += [f"--api-versions={version}" for version in asked_apis(self._templates)[:_MAX_APIS]]
+        return self._context.output(closure, [helm, "template"], words, _FOLDERS)
 
     @property
     def _templates(self) -> dict[str, bytes]:
@@ -260,7 +263,7 @@ class Release:
         return {path: file.content for path, file in files if path.endswith((".yaml", ".yml", ".tpl"))}
 
     def _definitions(self) -> Iterator[_Rendered]:
-        """Yield what is in `crds/`, which are plain manifests."""
+        """Yield the files in `crds/`, which are plain manifests."""
         for path, file in sorted(self._closure.all_files().items()):
             inner = os.path.relpath(path, self._root)
             if inner.startswith(f"crds{os.sep}") and inner.endswith((".yaml", ".yml")):
@@ -268,7 +271,9 @@ class Release:
 
 
 def _is_gone(text: str) -> bool:
-    """Return whether a document is a hook of which nothing stays: a job, or what Helm deletes or does not install."""
+    """Return whether a document is a hook without a lasting object: a job, or an object that Helm deletes
+    or does not install.
+    """
     value = next((mapping(value) for value in parsed("", text)), {}) if _HOOK in text else {}
     annotations = mapping(mapping(value.get("metadata")).get("annotations"))
     events = {event.strip() for event in text_of(annotations.get(_HOOK)).split(",")}
@@ -279,7 +284,10 @@ def _is_gone(text: str) -> bool:
 
 
 def _is_beside(path: str, content: bytes) -> bool:
-    """Return whether a template makes no object of a release, and may only fail: notes for people, and tests."""
+    """Return whether a template makes no object of a release: notes for users, and tests.
+
+    Its failure does not matter.
+    """
     folder, name = os.path.split(path)
     if os.path.basename(folder) == _TEMPLATES:
         return name == "NOTES.txt"
@@ -287,7 +295,7 @@ def _is_beside(path: str, content: bytes) -> bool:
 
 
 def _split(text: str) -> Iterator[_Rendered]:
-    """Yield the documents of a release. What has no content but comments is none."""
+    """Yield the documents of a release. Documents with only comments are skipped."""
     source = ""
     for start, end in chunks(text):
         chunk = text[start:end]

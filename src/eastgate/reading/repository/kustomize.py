@@ -1,7 +1,8 @@
-"""Builds kustomizations, as Flux does: what its `Kustomization` adds is merged into the one of the folder.
+"""Builds kustomizations, as Flux does: fields of a Flux `Kustomization` are merged into the kustomization of the
+folder.
 
-What cannot be built is taken out of a copy and named: remote parts, parts that lead out of what may be read, and charts
-that nothing can render.
+Parts that cannot be built are removed from a copy and named: remote parts, parts out of bounds, and charts that cannot
+be rendered.
 """
 
 from __future__ import annotations
@@ -20,26 +21,26 @@ from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.objects import Matters
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.repository.charts import InflatedChart, inflate
-from eastgate.reading.repository.closure import BuildFiles, TooMuchError
-from eastgate.reading.repository.deciding import RESOURCES, TakenFile, count_unused, short_definitions
+from eastgate.reading.repository.closure import BuildFiles, BuildTooLargeError
+from eastgate.reading.repository.deciding import RESOURCES, IncludedFile, count_unused, short_definitions
 from eastgate.reading.repository.declarations import texts
 from eastgate.reading.repository.generators import without_missing_sources
 from eastgate.reading.repository.kustomized import Origins, built_text
 from eastgate.reading.repository.model import KustomizeBuild
-from eastgate.reading.repository.rewriting import merged, patch_files, remote_files, tolerant
-from eastgate.reading.repository.running import Built, Workshop, in_copy
+from eastgate.reading.repository.rewriting import allow_missing_targets, merged, patch_files, remote_files
+from eastgate.reading.repository.running import BuildContext, Built, in_copy
 from eastgate.reading.repository.written import DEFINITION, EXTENSIONS, WrittenFile
 
-_MOST_FOLDERS = 1000
-_WITH_FILES = ("generators", "transformers", "validators")  # of plugins, whose fields name files too
-_FETCHED = "it would have to be fetched"
+_MAX_FOLDERS = 1000
+_PLUGIN_FIELDS = ("generators", "transformers", "validators")  # fields of plugins that also name files
+_NOT_FETCHED = "it would have to be fetched"
 ANY_FOLDER = "--load-restrictor=LoadRestrictionsNone"
 _ORIGINS: list[Plain] = ["originAnnotations"]
 
 
 @dataclass(slots=True)
 class BuildFolder:
-    """A kustomization in a build: its folder, its file, and what it says."""
+    """A kustomization in a build: its folder, its file, and its content."""
 
     path: str
     shown: str
@@ -47,9 +48,9 @@ class BuildFolder:
     file_path: str
     value: dict[str, Plain]
     inner: list[str] = field(default_factory=list)
-    """The real paths of the folders that it takes in."""
+    """The real paths of the folders that it includes."""
     lacks: bool = False
-    """Whether a part of it was taken out."""
+    """Whether a part of it was removed."""
 
     @property
     def node(self) -> Node | None:
@@ -63,51 +64,50 @@ class BuildFolder:
 
 
 class KustomizationBuild:
-    """One kustomization and all that it takes in. It is prepared, run, and finished.
+    """One kustomization and all that it includes. It is prepared, run, and finished.
 
-    If nothing `takes` any of its objects it is not run, and only if nothing takes definitions of kinds, these are not
-    built whole.
+    If `takes` accepts none of its objects, it is not run. CRDs are built whole only if `takes` accepts them.
     """
 
-    def __init__(self, part: KustomizeBuild, workshop: Workshop, takes: Matters | None = None) -> None:
+    def __init__(self, part: KustomizeBuild, context: BuildContext, takes: Matters | None = None) -> None:
         self.part = part
         self.built = Built()
         self.patches: tuple[WrittenFile, ...] = ()
         self.root = os.path.realpath(part.folder)
-        self.closure = BuildFiles(workshop.paths, workshop.files)
+        self.closure = BuildFiles(context.paths, context.files)
         self.inflated: dict[str, InflatedChart] = {}
         self.charts: list[str] = []
-        self.taken: list[TakenFile] = []
+        self.taken: list[IncludedFile] = []
         self.where = part.folder
-        self.is_strict = False  # whether something may name a file out of what is copied
-        self._workshop = workshop
+        self.is_strict = False  # whether it may name files outside of the copy
+        self._context = context
         self._takes = takes
         self.folders: dict[str, BuildFolder] = {}
         self._absent: list[str] = []
         self.arguments: list[str] = []
-        self.tries: list[tuple[BuildFiles, str]] = []  # the files to build, and their key, in the order of tries
+        self.tries: list[tuple[BuildFiles, str]] = []  # the files to build, and their keys, in the order of tries
         self._output: ProgramOutput | None = None
 
     @property
     def values(self) -> list[dict[str, Plain]]:
-        """Return what its kustomizations say, with what Flux adds."""
+        """Return the contents of its kustomizations, with the fields that Flux adds."""
         return [folder.value for folder in self.folders.values()]
 
     @property
     def is_understood(self) -> bool:
-        """Return whether each of its folders has a kustomization that can be read."""
+        """Return whether each of its folders has a readable kustomization."""
         return self.root in self.folders and len(self.folders) == len(self.closure.folders)
 
     def prepare(self) -> bool:
-        """Collect what is built; return whether a program is to run. If not, it can be finished."""
+        """Collect the input. Return whether a program must run; if not, the build can be finished."""
         name = f"kustomization `{printable(self.part.folder)}`"
-        if self._workshop.kustomize is None:
+        if self._context.kustomize is None:
             self.built.leave_out(name, self.part.folder, "neither kustomize nor kubectl is on the PATH")
             return False
         try:
             if not self.collect():
                 return False
-        except TooMuchError:
+        except BuildTooLargeError:
             self.built.leave_out(name, self.part.folder, "it takes in more files than any build needs")
             return False
         if self._takes is not None and self.is_understood and not self.inflated:
@@ -119,21 +119,21 @@ class KustomizationBuild:
         self.is_strict |= any(os.path.commonpath([root, path]) != root for path in self._absent)
         self.arguments = [*([] if self.is_strict else [ANY_FOLDER]), "--", in_copy(self.root, self.closure)]
         for closure in self._to_build():
-            self.tries.append((closure, self._workshop.key(closure, self.command, self.arguments)))
+            self.tries.append((closure, self._context.key(closure, self.command, self.arguments)))
         return not self._take_cached()
 
     def run(self) -> None:
-        """Run the program. The copy has no bodies of definitions of kinds, unless the program fails without them."""
+        """Run the program. The copy has no schemas of CRDs, unless the program fails without them."""
         while not self._take_cached():
             closure, key = self.tries[0]
-            output = self._workshop.run(closure, self.command, self.arguments)
-            self._workshop.keep(key, output)
+            output = self._context.run(closure, self.command, self.arguments)
+            self._context.keep(key, output)
             self._take(output)
 
     def _take_cached(self) -> bool:
-        """Take what the cache has; return whether it is the end result."""
+        """Take the result from the cache. Return whether it is final."""
         while self.tries:
-            output = self._workshop.cached(self.tries[0][1])
+            output = self._context.cached(self.tries[0][1])
             if output is None:
                 return False
             self._take(output)
@@ -144,7 +144,7 @@ class KustomizationBuild:
         self.tries = self.tries[1:] if output.problem is not None else []
 
     def finish(self) -> Built:
-        """Return the result, after it ran if it was to run."""
+        """Return the result, after the run if there was one."""
         output, folder = self._output, self.part.folder
         if output is None:
             return self.built
@@ -161,20 +161,20 @@ class KustomizationBuild:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """Return the program that builds it."""
-        return self._workshop.kustomize or ()
+        """Return the command that builds it."""
+        return self._context.kustomize or ()
 
     def _to_build(self) -> Iterator[BuildFiles]:
-        """Yield the files to build, in the order in which to try."""
+        """Yield the files to build, in the order of tries."""
         is_needed = self._takes is None or self._takes(f"{EXTENSIONS}/v1", DEFINITION)
         if not is_needed and (short := short_definitions(self.values, self.closure)):
             yield replace(self.closure, replaced=self.closure.replaced | short)
         yield self.closure
 
     def collect(self) -> bool:
-        """Collect the files; False, and a part that is left out, if there is no kustomization."""
+        """Collect the files. Return False, and record the omitted part, if there is no kustomization."""
         if not self.closure.holds(self.root):
-            why = "it leads out of what is read; read it all the same with --follow"
+            why = "it leads out of the given folder; to read it, use --follow"
             self.built.leave_out(f"kustomization `{printable(self.part.folder)}`", self.part.folder, why)
             return False
         self._collect_all([(self.part.folder, self.root)])
@@ -184,7 +184,7 @@ class KustomizationBuild:
                 why = "there is no kustomization in it"
                 self.built.leave_out(f"kustomization `{printable(self.part.folder)}`", self.part.folder, why)
                 return False
-            return True  # whoever builds it says what is wrong with it
+            return True  # the build reports the error
         self.where = top.where()
         self._overlay(top)
         self._rewrite()
@@ -200,15 +200,15 @@ class KustomizationBuild:
             if real is None or real in self.closure.folders:
                 continue
             self.closure.folders.add(real)
-            if len(self.closure.folders) > _MOST_FOLDERS:
-                raise TooMuchError
+            if len(self.closure.folders) > _MAX_FOLDERS:
+                raise BuildTooLargeError
             folder = self._read(shown, real)
             if folder is not None:
                 self.folders[real] = folder
                 waiting += self._collect(folder)
 
     def _read(self, shown: str, real: str) -> BuildFolder | None:
-        """Read a kustomization; None if there is none, or it cannot be understood."""
+        """Read a kustomization; None if there is none, or if it is invalid."""
         found: list[tuple[str, WrittenFile]] = []
         for name in FILES:
             path = os.path.join(real, name)
@@ -226,7 +226,7 @@ class KustomizationBuild:
         return BuildFolder(real, shown, found[0][1], found[0][0], value)
 
     def _collect(self, folder: BuildFolder) -> list[tuple[str, str]]:
-        """Collect the files that a kustomization names; return the folders."""
+        """Collect the files that a kustomization names. Return the folders."""
         waiting = self._collect_parts(folder)
         for path, name in remote_files(folder.value):
             self.built.leave_out(
@@ -239,7 +239,7 @@ class KustomizationBuild:
             self.built.leave_out(what, folder.where(*source.path), "there is no such file")
             folder.lacks = True
         words = set(words_of(folder.value))
-        for name in _WITH_FILES:
+        for name in _PLUGIN_FIELDS:
             for entry in texts(folder.value.get(name)):
                 file = self.closure.files.get(os.path.realpath(os.path.join(folder.path, entry)))
                 for value in file.values if file is not None else ():
@@ -277,7 +277,7 @@ class KustomizationBuild:
                 why = self._why_not(entry, path)
                 if why is not None:
                     what = f"`{printable(entry)}` of {name}"
-                    can_decide = why != _FETCHED or name not in RESOURCES or not is_of_definitions(entry)
+                    can_decide = why != _NOT_FETCHED or name not in RESOURCES or not is_of_definitions(entry)
                     self.built.leave_out(what, folder.where(name, index), why, can_decide=can_decide)
                     folder.lacks = True
                     continue
@@ -288,24 +288,24 @@ class KustomizationBuild:
                     waiting.append((shown, path))
                     folder.inner.append(self.closure.paths.real(path))
                 elif os.path.isfile(path) and (file := self.closure.add_file(path, shown)) is not None:
-                    self.taken.append(TakenFile(file, name, folder.path))
+                    self.taken.append(IncludedFile(file, name, folder.path))
             folder.value[name] = kept
         return waiting
 
     def _why_not(self, entry: str, path: str) -> str | None:
-        """Return why a part cannot be built; None if its builder can try."""
+        """Return the reason why a part cannot be built; None if the program can try."""
         if not os.path.exists(path):
-            return _FETCHED if REMOTE.search(entry) else "there is no such file or folder"
+            return _NOT_FETCHED if REMOTE.search(entry) else "there is no such file or folder"
         if os.path.isabs(entry):
             return "it is an absolute path"
         if not self.closure.holds(path):
-            return "it leads out of what is read; read it all the same with --follow"
+            return "it leads out of the given folder; to read it, use --follow"
         if os.path.isdir(path) and not any(os.path.exists(os.path.join(path, name)) for name in FILES):
             return "it is a folder without a kustomization"
         return None
 
     def _take_charts(self, folder: BuildFolder) -> None:
-        """Render the charts of a kustomization, and put what they are among its resources."""
+        """Render the charts of a kustomization, and add their output to its resources."""
         if folder.value.pop("helmChartInflationGenerator", None) is not None:
             where = folder.where("helmChartInflationGenerator")
             self.built.leave_out("helmChartInflationGenerator", where, "kustomize itself no longer knows it")
@@ -316,7 +316,7 @@ class KustomizationBuild:
             where = folder.where("helmCharts", index)
             home = globals_.get("chartHome") if isinstance(globals_, dict) else None
             self.charts.append(os.path.join(folder.shown, home if isinstance(home, str) else "charts"))
-            chart = inflate(entry, home, (folder.path, folder.shown), place, where, self._workshop, self.built)
+            chart = inflate(entry, home, (folder.path, folder.shown), place, where, self._context, self.built)
             if chart is None:
                 folder.lacks = True
                 continue
@@ -330,7 +330,7 @@ class KustomizationBuild:
                 names.append(os.path.relpath(path, folder.path))
 
     def _generated(self) -> BuildFolder | None:
-        """Return a kustomization of the part's resources, as Flux generates one for a folder that has none."""
+        """Return a kustomization of the part's resources, as Flux generates one for a folder without one."""
         if not self.part.resources:
             return None
         names: list[Plain] = []
@@ -339,9 +339,11 @@ class KustomizationBuild:
             if os.path.isdir(path):
                 waiting.append((path, path))
             elif (file := self.closure.add_file(path, path)) is not None:
-                self.taken.append(TakenFile(file, "resources", self.root))
+                self.taken.append(IncludedFile(file, "resources", self.root))
             else:
-                self.built.leave_out(f"`{printable(path)}`", path, "it cannot be read, or leads out of what is read")
+                self.built.leave_out(
+                    f"`{printable(path)}`", path, "it cannot be read, or leads out of the given folder"
+                )
                 continue
             names.append(os.path.relpath(os.path.realpath(path), self.root))
         self._collect_all(waiting)
@@ -353,7 +355,7 @@ class KustomizationBuild:
         return folder
 
     def _overlay(self, top: BuildFolder) -> None:
-        """Merge what Flux adds into the kustomization of the folder."""
+        """Merge the fields that Flux adds into the kustomization of the folder."""
         overlay = dict(self.part.overlay)
         if self.part.namespace is not None:
             overlay["namespace"] = self.part.namespace
@@ -369,7 +371,7 @@ class KustomizationBuild:
             top.lacks |= more.lacks
 
     def _rewrite(self) -> None:
-        """Put the kustomizations that differ from those in the files into the copy."""
+        """Write the changed kustomizations into the copy."""
         self.patches = tuple(
             file
             for folder in self.folders.values()
@@ -382,8 +384,8 @@ class KustomizationBuild:
             lacking |= more
         for path in lacking:
             folder = self.folders[path]
-            folder.value = tolerant(folder.value, partial(self._file_of, path))
-            folder.value.setdefault("buildMetadata", _ORIGINS)  # one that is empty would be an error
+            folder.value = allow_missing_targets(folder.value, partial(self._file_of, path))
+            folder.value.setdefault("buildMetadata", _ORIGINS)  # an empty list would be an error
         top.value["buildMetadata"] = _ORIGINS
         for folder in self.folders.values():
             if folder is top or folder.path in lacking or [folder.value] != folder.file.values:

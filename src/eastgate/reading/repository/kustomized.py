@@ -1,4 +1,4 @@
-"""Makes the text of a built kustomization: origins are noted and taken out, and variables are filled in."""
+"""Makes the text of a built kustomization: origins are recorded and removed, and variables are filled in."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CONFIGURED = regex(r"(?m)^ +configuredIn: (.+)$")
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """What the objects of a build were made of: files, patches, and charts by the paths of what they rendered to."""
+    """The origins of the objects of a build: files, patches, and charts by the paths of their output."""
 
     closure: BuildFiles
     root: str
@@ -38,7 +38,7 @@ class Origins:
     inflated: Mapping[str, InflatedChart]
 
     def document(self, line: int, origin: str) -> BuiltDocument:
-        """Return the document that begins on a line, given the annotation that says where it comes from."""
+        """Return the document that begins on a line, given the annotation with its origin."""
         path, configured = _PATH.search(origin), _CONFIGURED.search(origin)
         found = path or configured
         if found is None:
@@ -55,7 +55,7 @@ class Origins:
 
 
 def built_text(name: str, content: str, origins: Origins, part: KustomizeBuild) -> BuiltText:
-    """Return the text of what was built, and where its documents were written."""
+    """Return the text of a build, with the origins of its documents."""
     documents: list[BuiltDocument] = []
     parts: list[str] = []
     line = 1
@@ -70,15 +70,15 @@ def built_text(name: str, content: str, origins: Origins, part: KustomizeBuild) 
 
 
 def split(content: str) -> list[str]:
-    """Return the documents that kustomize wrote."""
+    """Return the documents in the output of kustomize."""
     parts = content.split("\n" + _SEPARATOR)
     return [f"{part}\n" for part in parts[:-1]] + parts[-1:]
 
 
 def _without_origin(text: str) -> tuple[str, str]:
-    """Return a document without the annotation of its origin, and that.
+    """Return a document without the annotation of its origin, and the annotation.
 
-    kustomize writes two spaces for each level, so that no text inside of a value can look like the annotations.
+    kustomize writes two spaces for each level, so no text inside a value can look like the annotations.
     """
     found = _annotations(text)
     origin = _ORIGIN.search(text, *found[1:]) if found is not None else None
@@ -90,7 +90,7 @@ def _without_origin(text: str) -> tuple[str, str]:
 
 
 def relocated(text: str, old: str, new: str) -> str | None:
-    """Return a document whose origin is told from another folder; None if it is not told as expected."""
+    """Return a document whose origin is relative to another folder; None if the origin has an unexpected form."""
     found = _annotations(text)
     origin = _ORIGIN.search(text, *found[1:]) if found is not None else None
     if origin is None or _QUOTED.search(origin[1]) is not None:
@@ -103,7 +103,7 @@ def relocated(text: str, old: str, new: str) -> str | None:
 
 
 def _annotations(text: str) -> tuple[int, int, int] | None:
-    """Return where the annotations of a document begin, the first of them does, and they end."""
+    """Return the start of the annotations of a document, the start of the first one, and their end."""
     metadata = _METADATA.search(text)
     if metadata is None:
         return None
@@ -116,7 +116,7 @@ def _annotations(text: str) -> tuple[int, int, int] | None:
 
 
 def _is_disabled(text: str) -> bool:
-    """Return whether Flux leaves the variables of an object as they are."""
+    """Return whether Flux leaves the variables of an object unchanged."""
     if DISABLED not in text:
         return False
     value = next((node.plain() for node in read_nodes_text("", text).nodes), None)

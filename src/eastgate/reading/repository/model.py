@@ -1,7 +1,7 @@
-"""Environments, and the parts that each is made of.
+"""Environments and their parts.
 
-A repository deploys to several places. What one place gets is an environment: manifests as they are, kustomizations to
-build, and charts to render. No object of one environment exists in another.
+A repository deploys to several places. The objects of one place are an environment: plain manifests, kustomizations to
+build, and charts to render. Objects of different environments never meet.
 """
 
 from __future__ import annotations
@@ -17,11 +17,16 @@ from eastgate.basics.records import dataclass
 _LOCAL = "config.kubernetes.io/local-config"
 _OF_FLUX = "kustomize.toolkit.fluxcd.io/"
 _OF_ARGO = "argocd.argoproj.io/"
-_NEVER = {"PostDelete", "PreDelete", "Skip", "SyncFail"}  # hooks of Argo CD that a good sync does not apply
+_SKIPPED_HOOKS = {
+    "PostDelete",
+    "PreDelete",
+    "Skip",
+    "SyncFail",
+}  # hooks of Argo CD that a successful sync does not apply
 
 if TYPE_CHECKING:
     from eastgate.reading.manifests.document import Document
-    from eastgate.reading.manifests.node import Plain  # which reads environments itself
+    from eastgate.reading.manifests.node import Plain  # that module imports environments itself
     from eastgate.reading.repository.builds import SharedBuilds
 
 
@@ -42,7 +47,7 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Manifests that are read as they are. Objects without a namespace are in `default_namespace`."""
+    """Plain manifests. Objects without a namespace are in `default_namespace`."""
 
     paths: tuple[str, ...]
     default_namespace: str | None = None
@@ -52,14 +57,14 @@ class Files:
 class KustomizeBuild:
     """A kustomization to build.
 
-    `namespace` overrides that of its objects, as Flux's `targetNamespace` does; objects that have none after the build
-    are in `default_namespace`. `overlay` has fields of a kustomization on top of it, such as patches; the paths of its
-    `components` are relative to `folder`. A folder without a kustomization is built of `resources`: files, and folders
-    of kustomizations, by their whole paths, as Flux generates a kustomization.
+    `namespace` overrides the namespace of its objects, as Flux's `targetNamespace` does. Objects without one after the
+    build are in `default_namespace`. `overlay` has fields of a kustomization to add, such as patches; the paths of its
+    `components` are relative to `folder`. A folder without a kustomization is built of `resources`: whole paths of
+    files, and of folders of kustomizations, from which Flux generates a kustomization.
 
-    `variables` are filled in afterwards if `substitute` is set. The values of `hidden` variables are set somewhere that
-    is not read, such as an encrypted Secret. None means any name that `variables` does not have: even the default of
-    `${VAR:=default}` need not be its value.
+    With `substitute`, `variables` are filled in afterwards. The values of `hidden` variables are unknown, for example
+    in an encrypted Secret. None means every name that is not in `variables`: not even the default of `${VAR:=default}`
+    is certain to be its value.
     """
 
     folder: str
@@ -74,7 +79,7 @@ class KustomizeBuild:
 
 @dataclass(frozen=True, slots=True)
 class ChartRender:
-    """A Helm chart to render. Of `value_files`, then `values`, a later one wins."""
+    """A Helm chart to render. Later `value_files` win over earlier ones, and `values` win over `value_files`."""
 
     folder: str
     release: str
@@ -88,10 +93,10 @@ Part: TypeAlias = Files | KustomizeBuild | ChartRender
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A part of an environment that is not read: what it is, where it is named, and why.
+    """A part of an environment that is not read: its name, its place, and the reason.
 
-    `can_decide` is unset only where no answer can depend on it. `reason` is what the reasons of several parts have in
-    common; empty where `why` says nothing else.
+    `can_decide` is False only if no answer can depend on it. `reason` is the common part of the reasons of several
+    parts; empty if `why` adds nothing to it.
     """
 
     what: str
@@ -104,13 +109,13 @@ class LeftOut:
         return f"{self.what}{f' ({self.where})' if self.where else ''}: {self.why}"
 
     def to_json(self) -> dict[str, object]:
-        """Return it as plain data: an entry of `leftOut`."""
+        """Return plain data: an entry of `leftOut`."""
         return {"what": self.what, "where": self.where, "why": self.why, "canDecide": self.can_decide}
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryOptions:
-    """The `helm` program, and files with values that win over all others."""
+    """The `helm` program, and files with values that override all others."""
 
     helm: str | None = None
     helm_values: tuple[str, ...] = ()
@@ -118,7 +123,7 @@ class RepositoryOptions:
 
 @dataclass(slots=True, eq=False)
 class Undeployed:
-    """The manifests of a folder that none of its environments has.
+    """The manifests of a folder that none of its environments deploys.
 
     `documents` are its objects that could matter to an answer; None until they are read.
     """
@@ -129,10 +134,10 @@ class Undeployed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Environment:
-    """An environment of a repository. It may stand among paths, in the place of the folder `root` that it is in.
+    """An environment of a repository. It can be used as a path, in the place of its folder `root`.
 
-    `entry` is the file or folder that declares it. Objects without a namespace are in `namespace`. `options` are those
-    that it was found with, and is built with. `undeployed` is shared by the environments of a folder.
+    `entry` is the file or folder that declares it. Objects without a namespace are in `namespace`. `options` are the
+    options of the search and of the builds. The environments of a folder share `undeployed`.
     """
 
     name: str
@@ -147,17 +152,17 @@ class Environment:
 
     @classmethod
     def of_kustomization(cls, folder: str) -> Environment:
-        """Return the environment of one kustomization, whatever else its repository has."""
+        """Return the environment of one kustomization, without the rest of its repository."""
         name = os.path.normpath(folder)
         return cls(name, EntryKind.KUSTOMIZATION, folder, folder, (KustomizeBuild(name),))
 
     charts: tuple[str, ...] = ()
-    """The folders of all charts of the repository, which others may depend on."""
+    """The folders of all charts of the repository, for dependencies of charts."""
     shared: SharedBuilds | None = field(default=None, repr=False)
-    """The builds of this one and others that are read with it; None if it is read alone."""
+    """The builds that it shares with other environments; None if it is read alone."""
 
     def applies(self, metadata: Mapping[str, Plain]) -> bool:
-        """Return whether its tool applies an object with this metadata, and leaves it in the cluster."""
+        """Return whether its tool applies an object with this metadata, and keeps it in the cluster."""
         labels, annotations = (
             value if isinstance(value := metadata.get(key), dict) else {} for key in ("labels", "annotations")
         )
@@ -170,12 +175,12 @@ class Environment:
         if not isinstance(hook, str):
             return True
         is_deleted = "HookSucceeded" in str(annotations.get(f"{_OF_ARGO}hook-delete-policy"))
-        return not is_deleted and not {event.strip() for event in hook.split(",")} <= _NEVER
+        return not is_deleted and not {event.strip() for event in hook.split(",")} <= _SKIPPED_HOOKS
 
     def __fspath__(self) -> str:
         return self.root
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Return the arguments of a command that reads the same."""
+        """Return the arguments with which a command reads this environment."""
         return ("-f", self.root, "--environment", self.name)

@@ -1,4 +1,4 @@
-"""Names of environments: short, unique among those of one folder, and the same wherever the repository lies."""
+"""Names of environments: short, unique in a folder, and independent of the location of the repository."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _GENERIC: Final = regex(
 _ROOT = "root"
 
 
-def is_telling(path: str) -> bool:
-    """Return whether the last folder of a path says what it is for."""
+def is_descriptive(path: str) -> bool:
+    """Return whether the last folder of a path describes its purpose."""
     last = os.path.basename(os.path.normpath(path))
     return last not in ("", os.curdir, os.pardir) and _GENERIC.fullmatch(last) is None
 
 
 def names(places: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a unique name for each place: a path relative to the root, and a name if something else gives one.
+    """Return a unique name for each place: a path relative to the root, and a name from another source if there is one.
 
-    A name is the last folder that says something. Where two are equal, each gets more of its path.
+    A name is the last descriptive folder. If two names are equal, each gets more of its path.
     """
     steps = [_steps(path, given) for path, given in places]
     lengths = [_first_length(each) for each in steps]
@@ -52,13 +52,13 @@ def _steps(path: str, given: str) -> list[str]:
 
 
 def _first_length(steps: Sequence[str]) -> int:
-    """Return how many of the last folders make the shortest name that says something."""
+    """Return the number of last folders in the shortest descriptive name."""
     telling = next((length for length in range(1, len(steps) + 1) if not _GENERIC.fullmatch(steps[-length])), None)
     return telling if telling is not None else min(len(steps), 1)
 
 
 def _name(steps: Sequence[str], length: int) -> str:
-    """Return the last folders without generic ones, unless there is nothing else."""
+    """Return the last folders without generic ones, unless all are generic."""
     chosen = steps[len(steps) - length :] if length else []
     if length <= len(steps):
         telling = [step for step in chosen if not _GENERIC.fullmatch(step)]

@@ -1,8 +1,8 @@
-"""Leads places in built manifests back to the files in which they were written.
+"""Maps positions in built manifests back to the files of their authors.
 
-A kustomization changes some values of an object and takes over the others. A value that is in the base, or in a patch,
-as it is in the result is shown there. A line of a rendered chart is shown in the template if exactly one line of that
-has the same text. All other values are shown in the result, whose name then has the file in it.
+A kustomization changes some values of an object and copies the others. A value that is the same in the base, or in a
+patch, is shown there. A line of a rendered chart is shown in the template if exactly one of its lines has the same
+text. All other values are shown in the output, whose name then includes the file.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _DESCRIBES = regex(r"(?:apiVersion|kind)\s*:")
 
 @dataclass(frozen=True, slots=True)
 class BuiltDocument:
-    """A document of a built text: its first line, and where it was written.
+    """A document of a built text: its first line, and its origin.
 
-    `name` is that of the file, which may be in an archive. Of a template, `index` counts the documents that came of it;
-    None if that is not known.
+    `name` is that of the file, which may be in an archive. For a template, `index` is the index among its documents;
+    None if unknown.
     """
 
     line: int
@@ -42,7 +42,7 @@ class BuiltDocument:
 
 
 class BuiltText(SourceText):
-    """Manifests as a program built them."""
+    """The output of a program that builds manifests."""
 
     __slots__ = ("_documents", "_split", "_tables", "_views")
 
@@ -54,13 +54,13 @@ class BuiltText(SourceText):
         self._views: dict[str, _View] = {}
 
     def place(self, line: int, column: int, end_line: int, end_column: int) -> Span:
-        """Return where a stretch was written; if that is not known, the stretch of this text."""
+        """Return the origin of a stretch; if it is unknown, the stretch of this text."""
         index = self._index_at(line)
         built = Span(self, line, column, end_line, end_column)
         return WrittenSpan(built) if index >= 0 and self._documents[index].name else built
 
     def origin_of(self, built: Span) -> Span:
-        """Return where a stretch was written; if that is not known, the stretch itself, with what it was made of."""
+        """Return the origin of a stretch; if it is unknown, the stretch itself, under a name with its input file."""
         index = self._index_at(built.line)
         document = self._documents[index]
         written = self._in_template(document, built) if document.is_template else self._in_manifest(index, built)
@@ -70,19 +70,19 @@ class BuiltText(SourceText):
         return Span(view, built.line, built.column, built.end_line, built.end_column)
 
     def near(self, line: int) -> tuple[SourceText, ...]:
-        """Return the texts in which a line of this one may have been written."""
+        """Return the texts that may have the original of a line."""
         document = self._documents[max(self._index_at(line), 0)]
         files = [*document.patches, *([document.file] if document.file is not None else ())]
         return (self, *(file.text for file in files))
 
     def _index_at(self, line: int) -> int:
-        """Return the index of the document that has a line; -1 for a line before the first one."""
+        """Return the index of the document with a line; -1 for a line before the first one."""
         return bisect_right(self._documents, line, key=lambda document: document.line) - 1
 
     def _in_manifest(self, index: int, built: Span) -> Span | None:
         document = self._documents[index]
         if built.column == 1 and built.end_line > built.line == self._first_content(document):
-            whole = self._whole(index)  # wherever it ends: comments and the next separator may follow
+            whole = self._whole(index)  # the end does not matter: comments and the next separator may follow
             if whole is not None:
                 return whole
         if index not in self._tables:
@@ -92,7 +92,7 @@ class BuiltText(SourceText):
         return table.get(place) or self._inside(table, built)
 
     def _whole(self, index: int) -> Span | None:
-        """Return where a document was written, which is often asked of documents that nobody looks into."""
+        """Return the origin of a whole document. This is fast, because many documents need nothing else."""
         file, text = self._documents[index].file, self._text_of(index)
         kind, name = _KIND.search(text), _NAME.search(text)
         if file is None or kind is None or name is None:
@@ -107,14 +107,15 @@ class BuiltText(SourceText):
         return "".join(self._split[self._documents[index].line - 1 : last])
 
     def _table(self, index: int) -> dict[_Place, Span]:
-        """Return where each value of a document was written, by its place here."""
+        """Return the origin of each value of a document, by its position here."""
         document = self._documents[index]
         built = next(iter(read_nodes_text(self.name, self._text_of(index)).nodes), None)
         if built is None or document.file is None:
             return {}
         kind, name = _text_at(built, "kind"), _text_at(built, "metadata", "name")
         bases = list(_same_object(kind, name, document.file.of_kind(kind), loosely=True))[:1]
-        names = {name: None, **{_text_at(base, "metadata", "name"): None for base in bases}}  # before prefixes
+        # the name before prefixes were added
+        names = {name: None, **{_text_at(base, "metadata", "name"): None for base in bases}}
         patches = [
             node
             for patch in reversed(document.patches)
@@ -128,7 +129,7 @@ class BuiltText(SourceText):
         return table
 
     def _inside(self, table: dict[_Place, Span], built: Span) -> Span | None:
-        """Return where a part of a value was written: on a line with the same text, inside of that value."""
+        """Return the origin of a part of a value: the line with the same text inside the original value."""
         for (line, column, end_line, end_column), whole in table.items():
             begins = (line, column) <= (built.line, built.column)
             if not begins or (built.end_line, built.end_column) > (end_line, end_column):
@@ -136,7 +137,7 @@ class BuiltText(SourceText):
             number = whole.line + built.line - line
             if end_line - line == whole.end_line - whole.line and built.line == built.end_line:
                 shifted = _shifted(self, built, whole.source, number)
-                if shifted is not None and whole.end_line - whole.line < _MOST_LINES:
+                if shifted is not None and whole.end_line - whole.line < _MAX_LINES:
                     return shifted
         return None
 
@@ -170,16 +171,16 @@ class BuiltText(SourceText):
         return number
 
     def _raw(self, number: int) -> str:
-        """Return a line as it is, to be compared: `line` looks for secrets in the whole text first."""
+        """Return a line unchanged, for comparisons: `line` first searches the whole text for secrets."""
         self._split = self._split or self.text.splitlines(keepends=True)
         return self._split[number - 1].rstrip("\r\n") if 0 < number <= len(self._split) else ""
 
 
-_MOST_LINES = 1000
+_MAX_LINES = 1000
 
 
 class _View(SourceText):
-    """A built text under a name that says where a part of it was written."""
+    """A built text under a name with the origin of one of its parts."""
 
     __slots__ = ("_built",)
 
@@ -202,7 +203,7 @@ class _View(SourceText):
 
 
 def _shifted(text: SourceText, built: Span, source: SourceText, number: int) -> Span | None:
-    """Return the span on a line that has the same text, but for its indentation."""
+    """Return the span on a line with the same text, except for its indentation."""
     here, there = text.line(built.line), source.line(number)
     if here.strip() != there.strip():
         return None
@@ -217,7 +218,7 @@ def _fills(line: str, key: str) -> bool:
 
 
 def _extent(lines: Sequence[str], index: int | None) -> tuple[int, int]:
-    """Return the lines of the document at an index of a template; all of them if it has fewer."""
+    """Return the lines of the document at an index of a template; all lines if it has fewer documents."""
     starts = [1, *(number + 1 for number, line in enumerate(lines, 1) if _SEPARATOR.match(line)), len(lines) + 1]
     blocks = [
         (first, last)
@@ -228,7 +229,7 @@ def _extent(lines: Sequence[str], index: int | None) -> tuple[int, int]:
 
 
 def _same_object(kind: str | None, name: str | None, nodes: Iterable[Node], *, loosely: bool = False) -> Iterator[Node]:
-    """Yield the documents that are about the same object. `loosely`: prefixes and suffixes may have been added."""
+    """Yield the documents of the same object. `loosely`: prefixes and suffixes may have been added."""
     alike = [node for node in _objects(nodes) if _text_at(node, "kind") == kind]
     exact = [node for node in alike if _text_at(node, "metadata", "name") == name]
     if exact or not loosely:
@@ -258,7 +259,7 @@ def _text_at(node: Node, *path: str) -> str | None:
 
 
 def _pairs(built: Node, written: Sequence[Node]) -> Iterator[tuple[Node, Span]]:
-    """Yield each value and key that is written the same, with its place. The first of `written` wins."""
+    """Yield each equal value and key, with its position. The first of `written` wins."""
     if isinstance(built.value, dict):
         alike = [node for node in written if isinstance(node.value, dict)]
         if alike:
@@ -282,7 +283,7 @@ def _pairs(built: Node, written: Sequence[Node]) -> Iterator[tuple[Node, Span]]:
 
 
 def _item(written: Node, index: int, item: Node) -> Node | None:
-    """Return the item of a list that is the same, or that has the same name."""
+    """Return the equal item of a list, or the item with the same name."""
     entries = list(written)
     plain = item.plain()
     if index < len(entries) and entries[index].plain() == plain:

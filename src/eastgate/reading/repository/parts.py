@@ -1,4 +1,4 @@
-"""The parts that a folder of the repository gives to an environment."""
+"""The parts that a folder of the repository contributes to an environment."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from eastgate.reading.repository.variables import NO_VARIABLES, FluxVariables
 
 
 @dataclass(frozen=True, slots=True)
-class FolderChanges:
-    """What a tool changes in all that it takes from one folder."""
+class ToolChanges:
+    """The changes of a tool to all objects that it takes from one folder."""
 
     namespace: str | None = None
     overlay: Mapping[str, Plain] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class FolderChanges:
 
     @property
     def is_nothing(self) -> bool:
-        """Return whether the objects stay as they are written."""
+        """Return whether the objects stay unchanged."""
         return not self.namespace and not self.overlay and not self.variables.is_used
 
     def build(self, folder: str, resources: tuple[str, ...] = ()) -> KustomizeBuild:
@@ -44,40 +44,40 @@ class FolderChanges:
         )
 
 
-UNCHANGED: Final = FolderChanges()
+UNCHANGED: Final = ToolChanges()
 
 
 @dataclass(slots=True, eq=False)
 class Draft:
-    """An environment in the making: its parts so far, and what it has used up."""
+    """An environment under construction: its parts so far, and the files that it uses."""
 
     parts: list[Part] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     deploys: bool = False
-    """Whether there is anything but declarations, or may be."""
+    """Whether there are, or may be, objects other than declarations."""
     files: set[str] = field(default_factory=set)
-    """The real paths of the files that are read or built, and are no environments of their own."""
+    """The real paths of the used files, which are not environments of their own."""
     excluded: set[str] = field(default_factory=set)
-    """The real paths of files that its tool passes over."""
+    """The real paths of files that its tool skips."""
     folders: set[str] = field(default_factory=set)
-    """The real paths of the folders that are."""
+    """The real paths of the used folders."""
     _seen: set[str | LeftOut] = field(default_factory=set)
 
     def leave_out(self, what: str, where: str, why: str, reason: str = "") -> None:
-        """Note what is not read, once."""
+        """Record an omitted part once."""
         gap = LeftOut(what, where, why, reason=reason)
         if gap not in self._seen:
             self._seen.add(gap)
             self.left_out.append(gap)
 
     def add(self, part: Part) -> None:
-        """Add a part, once."""
+        """Add a part once."""
         if repr(part) not in self._seen:
             self._seen.add(repr(part))
             self.parts.append(part)
 
-    def add_contents(self, folder: Folder, contents: Contents, changes: FolderChanges = UNCHANGED) -> None:
-        """Add what a tool takes from a folder, as it is changed on the way."""
+    def add_contents(self, folder: Folder, contents: Contents, changes: ToolChanges = UNCHANGED) -> None:
+        """Add the content that a tool takes from a folder, with the changes of the tool."""
         self.files |= contents.files
         self.excluded |= contents.excluded
         self.deploys |= contents.deploys
@@ -100,7 +100,7 @@ class Draft:
             self.add(changes.build(folder.path, files + kustomizations))
 
     def add_files(self, files: list[ManifestFile]) -> None:
-        """Add manifests that are read as they are."""
+        """Add plain manifests."""
         self.files.update(file.real for file in files)
         paths = tuple(file.path for file in files if file.may_have_objects or file.broken)
         if paths:
@@ -114,11 +114,11 @@ class Draft:
 
 
 def inside(tree: Tree, path: str, *, near: str = "") -> str | None:
-    """Return a path of the repository as seen from here; None if it is not there, or leads out.
+    """Return a path of the repository as seen from the working directory; None if it does not exist, or leads out.
 
-    The path is relative to the root of the repository, or to the folder that was named: that may be a repository which
-    another one contains. With `near`, a file, it may be relative to a folder that this is in, from the root down: an
-    artifact may have been made of a part of the repository.
+    The path is relative to the root of the repository, or to the given folder, which may be a repository inside
+    another one. With `near`, a file, it may be relative to a folder around the file, from the root down, because an
+    artifact may contain a part of the repository.
     """
     if "\0" in path or path.startswith("~") or leads_out(path):
         return None
@@ -131,7 +131,7 @@ def inside(tree: Tree, path: str, *, near: str = "") -> str | None:
 
 
 def _around(root: str, file: str) -> list[str]:
-    """Return the folders below a root that a file is in."""
+    """Return the folders below a root that contain a file."""
     relative = os.path.relpath(os.path.dirname(file), root) if file else os.curdir
     steps = relative.split(os.sep)
     if steps[0] in (os.curdir, os.pardir):

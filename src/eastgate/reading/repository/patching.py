@@ -1,4 +1,4 @@
-"""Patches of objects that are read but not built: merges, and JSON patches of RFC 6902."""
+"""Patches for objects that are read but not built: merges, and JSON patches of RFC 6902."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastgate.reading.repository.declarations import Declaration, mapping, text_
 
 _SELECTOR = regex(r"\s*([\w./-]+)\s*(==|=|!=)\s*([\w./-]*)\s*")
 _EXISTS = regex(r"\s*(!?)\s*([\w./-]+)\s*")
-_MOST_TARGET = 200  # letters of a pattern for names
+_MAX_PATTERN_CHARS = 200  # length of a pattern for names
 
 
 class _NoSuchPlaceError(Exception):
@@ -21,20 +21,20 @@ class _NoSuchPlaceError(Exception):
 
 @dataclass(slots=True)
 class Patch:
-    """A patch: a part of an object, or a list of operations; and the target, if it is given apart."""
+    """A patch: a partial object, or a list of operations; and its target, if it has a separate one."""
 
     value: Plain
     target: Mapping[str, Plain] | None = None
 
     @property
     def is_lost(self) -> bool:
-        """Return whether the patch cannot be read, or has operations that are not followed."""
+        """Return whether the patch cannot be read, or has unsupported operations."""
         if not isinstance(self.value, list):
             return self.value is None
         return self.target is None or any(mapping(each).get("op") not in (*_OPERATIONS, "test") for each in self.value)
 
-    def aims_at(self, declaration: Declaration) -> bool:
-        """Return whether an object is to be patched."""
+    def applies_to(self, declaration: Declaration) -> bool:
+        """Return whether the patch applies to an object."""
         if self.target is None:
             own = mapping(self.value)
             names = mapping(own.get("metadata"))
@@ -60,14 +60,14 @@ class Patch:
 def _fits(pattern: Plain, value: str) -> bool:
     if not isinstance(pattern, str) or not pattern:
         return True
-    if pattern.isalnum() or len(pattern) > _MOST_TARGET:
+    if pattern.isalnum() or len(pattern) > _MAX_PATTERN_CHARS:
         return pattern == value
-    compiled = compile_re2(pattern)  # Kustomize's expressions are Go's
+    compiled = compile_re2(pattern)  # Kustomize uses Go's regular expressions
     return not isinstance(compiled, str) and compiled.fullmatch(value) is not None
 
 
 def _selects(selector: str, labels: Mapping[str, Plain]) -> bool:
-    """Return whether labels match. A selector that is too hard matches: the patch is better applied than lost."""
+    """Return whether labels match. A selector that is too complex matches, so that the patch is not lost."""
     for term in selector.split(",") if selector else ():
         equality, presence = _SELECTOR.fullmatch(term), _EXISTS.fullmatch(term)
         if equality is not None:
@@ -79,10 +79,10 @@ def _selects(selector: str, labels: Mapping[str, Plain]) -> bool:
 
 
 def apply(patch: Patch, declarations: Iterable[Declaration]) -> list[Declaration]:
-    """Return declarations, patched where the patch aims at them."""
+    """Return declarations with the patch applied to those that it selects."""
     result = []
     for declaration in declarations:
-        if not patch.is_lost and patch.aims_at(declaration):
+        if not patch.is_lost and patch.applies_to(declaration):
             changed = patched(declaration.data, patch.value)
             if changed.get("$patch") == "delete":
                 continue
@@ -93,7 +93,7 @@ def apply(patch: Patch, declarations: Iterable[Declaration]) -> list[Declaration
 
 
 def patched(data: dict[str, Plain], patch: Plain) -> dict[str, Plain]:
-    """Return an object with a patch; its name stays, and operations that do not fit are left out."""
+    """Return an object with a patch. Its name stays, and operations that do not fit are skipped."""
     if isinstance(patch, list):
         return _operated(data, patch)
     changed = mapping(merged(data, patch))
@@ -104,7 +104,7 @@ def patched(data: dict[str, Plain], patch: Plain) -> dict[str, Plain]:
 
 
 def merged(value: Plain, patch: Plain) -> Plain:
-    """Return a value with another one merged into it: mappings by key, where null removes; all else is replaced."""
+    """Return a value merged with another: mappings by key, where null removes; other values are replaced."""
     if not isinstance(patch, dict):
         return patch
     result = dict(value) if isinstance(value, dict) else {}
@@ -134,7 +134,7 @@ _OPERATIONS: Final = ("add", "replace", "remove")
 
 
 def _changed(value: Plain, steps: list[str], operation: str, new: Plain) -> Plain:
-    """Return a value with one operation at a path."""
+    """Return a value with one operation applied at a path."""
     step, *further = steps
     if isinstance(value, dict):
         if step not in value and (further or operation == "remove"):

@@ -1,8 +1,8 @@
-"""Environments of plain manifests: what is left of a repository when every tool has taken its own.
+"""Environments of plain manifests: the manifests that no tool uses.
 
-All that is left is one environment, as a folder of manifests has always been. Only folders that define the same object
-differently, as variants and places to deploy to do, are environments of their own; what none of them repeats belongs
-to each.
+All of them are one environment, like any folder of manifests. Only folders that define the same object differently,
+such as variants or places of deployment, become separate environments. Manifests that none of them repeats belong to
+each.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from eastgate.reading.repository.flux import makes_objects
 from eastgate.reading.repository.tree import Folder, Tree
 
 _TOP = regex(r"(?m)^(apiVersion|kind):[ ]*[\"']?([^\s\"'#]+)")
-_MOST_BYTES = 1 << 24
-_MOST_PLACES: Final = 12
-"""Folders that define the same differently, beyond which they are tests or examples, and have nothing in common.
+_MAX_BYTES = 1 << 24
+_MAX_PLACES: Final = 12
+"""The most folders that define one object differently. More such folders are tests or examples without common files.
 
-The other folders below the one that all of these are in are tests or examples, too.
+All other folders below their common folder are then tests or examples, too.
 """
 _NO_RIVALS: Final = frozenset(
     {
@@ -50,22 +50,22 @@ _NO_RIVALS: Final = frozenset(
         "StorageClass",
     }
 )
-"""Kinds of which folders for one place have different copies, too, and which decide nothing."""
+"""Kinds that decide nothing. Folders of one environment often have different copies of their objects."""
 
 Alike: TypeAlias = Callable[[str, str], bool]
-"""Whether two texts, each of one object, say the same."""
+"""Whether two texts define the same object in the same way."""
 
 _Object = tuple[str, str, str]
 
 
 def same_text(first: str, second: str) -> bool:  # noqa: ARG001 - the signature of `Alike`
-    """Return False: these are texts that differ."""
+    """Return False: texts that differ are different definitions."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class _ObjectText:
-    """What is written about an object, and a digest of it without comments and empty lines."""
+    """The text of an object, and a digest of it without comments and empty lines."""
 
     digest: bytes
     text: str
@@ -81,24 +81,24 @@ class PlainFolder:
     folder: str
     files: list[ManifestFile]
     objects: dict[_Object, _ObjectText] | None = None
-    """What the files write about each object; read when folders are compared."""
+    """The definitions of each object; read when folders are compared."""
 
     def defined(self) -> dict[_Object, _ObjectText]:
-        """Return what is written about each object."""
+        """Return the definitions of each object."""
         if self.objects is None:
             self.objects = {identity: written for file in self.files for identity, written in _objects(file.path)}
         return self.objects
 
 
 def plain_folders(tree: Tree, used_files: Collection[str], alike: Alike = same_text) -> list[PlainFolder]:
-    """Return the environments of the manifests that nothing else uses."""
+    """Return the environments of the manifests that no other entry uses."""
     groups = _groups(tree.root, used_files, alike)
     deploying = [group for group in groups if any(map(_deploys, group.files))]
     if len(groups) <= 1 or not deploying:
         return deploying
     rivals = _rivals(deploying, alike)
     others = [group for group in groups if group not in rivals]
-    if len(rivals) > _MOST_PLACES:
+    if len(rivals) > _MAX_PLACES:
         place = _common(rivals)
         apart = [group for group in others if place != os.curdir and f"{group.folder}/".startswith(f"{place}/")]
         rest = [group for group in others if group not in apart]
@@ -111,7 +111,7 @@ def _deploys(file: ManifestFile) -> bool:
 
 
 def _groups(folder: Folder, used_files: Collection[str], alike: Alike) -> list[PlainFolder]:
-    """Return what is left in a folder and below it: one group, unless some of it clashes."""
+    """Return the manifests in a folder and below it: one group, unless some definitions clash."""
     if not _may_hold(folder):
         return []
     own = [file for file in folder.files if file.may_have_objects or _deploys(file)]
@@ -133,7 +133,7 @@ def _any_clash(groups: list[PlainFolder], alike: Alike) -> bool:
 
 
 def _rivals(groups: list[PlainFolder], alike: Alike) -> list[PlainFolder]:
-    """Return the groups that define some object in another way than one of the others does."""
+    """Return the groups that define some object differently than another group does."""
     copies: dict[_Object, list[tuple[PlainFolder, _ObjectText]]] = {}
     for group in groups:
         for identity, written in group.defined().items():
@@ -154,23 +154,23 @@ def _joined(folder: str, groups: list[PlainFolder]) -> PlainFolder:
 
 
 def _common(groups: list[PlainFolder]) -> str:
-    """Return the folder that several groups are in."""
+    """Return the common folder of several groups."""
     folders = [group.folder for group in groups]
     return os.curdir if os.curdir in folders else os.path.commonpath(folders) or os.curdir
 
 
 def _may_hold(folder: Folder) -> bool:
-    """Return whether there may be plain manifests in a folder or below it: what a tool has made its own has none."""
+    """Return whether there may be plain manifests in a folder or below it. A folder that a tool uses has none."""
     if folder.kustomization is not None or folder.is_templates:
         return False
     return folder.chart is None or folder.parent is None
 
 
 def _objects(path: str) -> Iterator[tuple[_Object, _ObjectText]]:
-    """Yield what the documents of a file define, as far as their text tells."""
+    """Yield the objects that the documents of a file define, if their text shows it."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(_MOST_BYTES)
+            text = file.read(_MAX_BYTES)
     except OSError:
         return
     if path.lower().endswith(".json"):

@@ -1,4 +1,4 @@
-"""Flux HelmReleases: the chart to render with its values, or why it cannot be rendered here."""
+"""Flux HelmReleases: the chart to render with its values, or the reason why it cannot be rendered here."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def add_release(tree: Tree, sources: RepositorySource, release: Declaration, fin
 
 
 def doubts_about(declaration: Declaration) -> Iterable[str]:
-    """Yield why what is deployed may be something else than what a declaration of Flux says, or somewhere else."""
+    """Yield the reasons why the deployed objects may differ from a declaration of Flux, or be in another cluster."""
     if declaration.unsure:
         yield declaration.unsure
     if declaration.spec.get("suspend") is True:
@@ -102,7 +102,7 @@ def release_name(release: Declaration) -> str:
 
 
 def _chart_of(release: Declaration, find: Find) -> tuple[Mapping[str, Plain], Declaration | None]:
-    """Return the `chart` and `sourceRef` of a release, and the object that says where the chart is from."""
+    """Return the `chart` and `sourceRef` of a release, and the object that names the source of the chart."""
     template = mapping(mapping(release.spec.get("chart")).get("spec"))
     reference = mapping(release.spec.get("chartRef"))
     if not template and reference:
@@ -120,7 +120,7 @@ def _chart_of(release: Declaration, find: Find) -> tuple[Mapping[str, Plain], De
 
 
 def _remote(release: Declaration, chart: Mapping[str, Plain], source: Declaration | None) -> tuple[str, str, str]:
-    """Return what to say of a chart that only the network has: its name and version, and the name of the source."""
+    """Return the description of a chart that must be fetched: its name and version, and the name of the source."""
     reference = mapping(chart.get("sourceRef"))
     spec = source.spec if source is not None else {}
     name = text_of(chart.get("chart")) or text_of(spec.get("url")).rstrip("/").rpartition("/")[2]
@@ -134,7 +134,7 @@ def _remote(release: Declaration, chart: Mapping[str, Plain], source: Declaratio
 
 
 def _values(release: Declaration, find: Find, draft: Draft) -> Iterable[Mapping[str, Plain]]:
-    """Yield the values of a release, those that win last."""
+    """Yield the values of a release. Later ones win."""
     for entry in entries(release.spec.get("valuesFrom")):
         reference = mapping(entry)
         kind, name = text_of(reference.get("kind")), text_of(reference.get("name"))
@@ -155,7 +155,7 @@ def _values(release: Declaration, find: Find, draft: Draft) -> Iterable[Mapping[
 
 
 def _nested(path: str, text: str) -> Plain:
-    """Return a value at a path of keys, as `helm --set` takes it."""
+    """Return a value at a path of keys, in the form of `helm --set`."""
     try:
         value: Plain = resolve(text) if text and "\n" not in text else text
     except NoNumberError:
@@ -169,13 +169,13 @@ def with_parameter(values: dict[str, Plain], path: str, value: Plain) -> dict[st
     for step in reversed(steps[:20]):
         key, *indices = step.replace("\0", ".").replace("]", "").split("[")
         for _ in indices:
-            value = [value]  # only the first item is ever set by itself
+            value = [value]  # only the first item is ever set alone
         value = {key: value}
     return mapping(merged(values, value))
 
 
 def data_of(source: Declaration) -> dict[str, str | None]:
-    """Return the data of a ConfigMap or a Secret; None for a value that is encrypted."""
+    """Return the data of a ConfigMap or a Secret; None for an encrypted value."""
     found: dict[str, str | None] = {}
     is_secret = source.kind == "Secret"
     for key, value in mapping(source.data.get("data")).items():

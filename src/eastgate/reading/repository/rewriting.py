@@ -1,4 +1,4 @@
-"""Kustomizations in the copy that is built: with what Flux adds, and without what would have to be fetched."""
+"""Kustomizations in the copy for a build: with the fields that Flux adds, and without remote parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eastgate.reading.repository.written import WrittenFile
 _ADDRESS = regex(r"(?:[\w.-]+=)?(?:https?|git|ssh|oci)://[^\s]+\Z")
 
 Text = Callable[[str], WrittenFile | None]
-"""The file that a patch names; None where there is none."""
+"""The file that a patch names, or None."""
 
 
 def patch_files(kustomization: Mapping[str, Plain]) -> Iterator[str]:
@@ -29,10 +29,10 @@ def patch_files(kustomization: Mapping[str, Plain]) -> Iterator[str]:
                 yield path
 
 
-def tolerant(kustomization: dict[str, Plain], file: Text) -> dict[str, Plain]:
-    """Return a kustomization whose patches may find no target.
+def allow_missing_targets(kustomization: dict[str, Plain], file: Text) -> dict[str, Plain]:
+    """Return a kustomization whose patches may match nothing.
 
-    Without a `target`, it is an error if what a patch names is not there. With one that says the same, it is none.
+    A patch without a `target` fails if its object does not exist. A patch with an equal `target` does not.
     """
     patches: list[Plain] = []
     for entry in _list(kustomization.get("patches")):
@@ -51,7 +51,7 @@ def tolerant(kustomization: dict[str, Plain], file: Text) -> dict[str, Plain]:
 
 
 def merged(value: dict[str, Plain], overlay: Mapping[str, Plain]) -> dict[str, Plain]:
-    """Return a kustomization with what Flux adds to it: lists go on, images are replaced by their names."""
+    """Return a kustomization with the fields that Flux adds: lists are extended, images are replaced by name."""
     result = dict(value)
     for key, added in overlay.items():
         present = result.get(key)
@@ -80,7 +80,7 @@ def _images(present: list[Plain], added: list[Plain]) -> list[Plain]:
 
 
 def remote_files(kustomization: dict[str, Plain]) -> list[tuple[tuple[str | int, ...], str]]:
-    """Take the patches and the files of generators that are addresses out; return where they are, and them."""
+    """Remove the remote patches and the remote files of generators. Return their places, and their addresses."""
     found: list[tuple[tuple[str | int, ...], str]] = []
     for key in ("patches", "patchesStrategicMerge", "patchesJson6902", "configurations", "crds"):
         kept: list[Plain] = []
@@ -114,7 +114,7 @@ def _targeted(path: Plain, text: Plain, options: Plain, entry: dict[str, Plain],
     for node in nodes:
         target = _target(node)
         if target is None:
-            return [entry]  # kustomize says what is wrong with it
+            return [entry]  # kustomize reports the error
         patch: dict[str, Plain] = {"patch": json.dumps(node.plain()), "target": target}
         found.append({**patch, "options": options} if options is not None else patch)
     return found or [entry]

@@ -1,4 +1,4 @@
-"""Runs builds in copies of the files that they read, unless the cache has what comes out of these."""
+"""Runs builds in copies of their input files, unless the cache has the output."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _COPY = "files"
 
 @dataclass(slots=True)
 class Built:
-    """What a part of an environment is when built. Without a text, nothing of it is.
+    """The result of building a part of an environment. Without a text, the part is left out.
 
-    `unused` is the number of objects that nothing takes, for which it was not built.
+    `unused` is the number of its unused objects, if it was not built because all are unused.
     """
 
     text: BuiltText | None = None
@@ -32,12 +32,12 @@ class Built:
     left_out: list[LeftOut] = field(default_factory=list)
 
     def leave_out(self, what: str, where: str, why: str, *, can_decide: bool = True, reason: str = "") -> None:
-        """Add something that is left out."""
+        """Add an omitted part."""
         self.left_out.append(LeftOut(what, where, why, can_decide, reason))
 
 
-class Workshop:
-    """What the builds of one run share: programs, unless none is to run, the cache, the files that they read.
+class BuildContext:
+    """The shared parts of the builds of one run: programs, unless none may run, the cache, the input files.
 
     `charts` are the folders of the charts of the repository.
     """
@@ -66,7 +66,7 @@ class Workshop:
         arguments: Sequence[str],
         variables: Mapping[str, str] | None = None,
     ) -> ProgramOutput:
-        """Return what a program writes when it runs on a copy of a closure, from the cache if it is there."""
+        """Return the output of a program for a copy of these files, from the cache if it is there."""
         key = self.key(closure, command, arguments)
         output = self.cached(key)
         if output is None:
@@ -75,11 +75,11 @@ class Workshop:
         return output
 
     def key(self, closure: BuildFiles, command: Sequence[str], arguments: Sequence[str]) -> str:
-        """Return the key of what a program writes, over all that it reads."""
+        """Return the key of the output of a program, over all of its input."""
         return key_of([_identity(command[0]), *_encoded([*command[1:], *arguments]), b"", *closure.key()])
 
     def cached(self, key: str) -> ProgramOutput | None:
-        """Return what is known of a key."""
+        """Return the cached output for a key."""
         known = self._known.pop(key, None)
         if known is not None:
             return known
@@ -87,7 +87,9 @@ class Workshop:
         return None if entry is None else _unpacked(entry)
 
     def keep(self, key: str, output: ProgramOutput, *, soon: bool = False) -> None:
-        """Keep what a program wrote, if it would be the same again; `soon`: it is asked for in this run."""
+        """Keep the output of a program, if another run would give the same; `soon`: it will be requested in
+        this run.
+        """
         if soon:
             self._known[key] = output
         if output.is_final:
@@ -100,7 +102,7 @@ class Workshop:
         arguments: Sequence[str],
         variables: Mapping[str, str] | None = None,
     ) -> ProgramOutput:
-        """Run a program on a copy of a closure. Of its arguments, those that begin with `//` are paths in the copy."""
+        """Run a program on a copy of files. Arguments that begin with `//` are paths in the copy."""
         with tempfile.TemporaryDirectory(prefix="eastgate-") as folder:
             copy = os.path.join(os.path.realpath(folder), _COPY)
             closure.copy(copy)
@@ -113,17 +115,17 @@ class Workshop:
 
 
 def bounds_of(root: str, bounds: Bounds) -> tuple[Bounds, ...]:
-    """Return the bounds of what an environment of a folder is built from: those of reading, and its repository."""
+    """Return the bounds of the builds of an environment: the bounds of reading, and its repository."""
     return (bounds,) if bounds.folders is None else (bounds, around(os.path.join(root, "environment")))
 
 
 def in_copy(path: str, closure: BuildFiles) -> str:
-    """Return the argument that stands for a path of a closure."""
+    """Return the argument for a path in the copy."""
     return "//" + os.path.relpath(path, closure.root())
 
 
 def _identity(program: str) -> bytes:
-    """Return what tells a version of a program from others."""
+    """Return a key that identifies a version of a program."""
     try:
         status = os.stat(program)
     except OSError:

@@ -11,17 +11,17 @@ from eastgate.reading.repository.applicationsets import matches_any
 from eastgate.reading.repository.contents import contents_of
 from eastgate.reading.repository.declarations import ManifestFile, entries, mapping, text_of, texts
 from eastgate.reading.repository.model import CHARTS_NOT_FETCHED, ChartRender
-from eastgate.reading.repository.parts import Draft, FolderChanges
+from eastgate.reading.repository.parts import Draft, ToolChanges
 from eastgate.reading.repository.releases import with_parameter
 from eastgate.reading.repository.tree import Folder, Tree
 
 _API = "skaffold/"
-_MOST_REQUIRED = 200
+_MAX_REQUIRED = 200
 
 
 @dataclass(slots=True, eq=False)
 class SkaffoldProject:
-    """A `skaffold.yaml` that no other one requires, and what it deploys."""
+    """A `skaffold.yaml` that no other one requires, and the objects that it deploys."""
 
     folder: str
     entry: str
@@ -30,7 +30,7 @@ class SkaffoldProject:
 
 
 def skaffold_projects(tree: Tree) -> list[SkaffoldProject]:
-    """Return what each `skaffold.yaml` deploys."""
+    """Return the objects of each `skaffold.yaml`."""
     configurations = {
         os.path.realpath(path): (folder, path, _documents(tree, path))
         for folder in tree.root.walk()
@@ -69,7 +69,7 @@ def _required(folder: Folder, documents: list[dict[str, Plain]]) -> Iterator[str
 
 def _closure(first: str, required: Mapping[str, set[str]]) -> list[str]:
     waiting, seen = [first], dict[str, None]()
-    while waiting and len(seen) < _MOST_REQUIRED:
+    while waiting and len(seen) < _MAX_REQUIRED:
         current = waiting.pop()
         if current not in seen:
             seen[current] = None
@@ -78,7 +78,7 @@ def _closure(first: str, required: Mapping[str, set[str]]) -> list[str]:
 
 
 def _add(tree: Tree, folder: Folder, document: Mapping[str, Plain], draft: Draft) -> str | None:
-    """Add what one configuration deploys; return its default namespace."""
+    """Add the objects of one configuration. Return its default namespace."""
     manifests, deploy = mapping(document.get("manifests")), mapping(document.get("deploy"))
     kubectl = mapping(deploy.get("kubectl"))
     patterns = [*texts(manifests.get("rawYaml")), *texts(kubectl.get("manifests"))]
@@ -102,7 +102,7 @@ def _add(tree: Tree, folder: Folder, document: Mapping[str, Plain], draft: Draft
     for path in folders:
         found = tree.folder(os.path.join(folder.path, path))
         if found is not None:
-            draft.add_contents(found, contents_of(tree, found), FolderChanges())
+            draft.add_contents(found, contents_of(tree, found), ToolChanges())
         else:
             draft.leave_out(f"the kustomization `{path}`", folder.path, "it is not in this repository")
     for section in (manifests, deploy):

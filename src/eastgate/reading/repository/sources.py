@@ -1,7 +1,7 @@
-"""Which repository a source is, and which folder of it a path means.
+"""The repository of a source, and the folder of a path in it.
 
 Nothing is fetched. A source is this repository if its address ends in the name of this repository: a fork, a mirror or
-another protocol change all but the last part of an address.
+another protocol changes everything except the last part of an address.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from eastgate.reading.repository.releases import Find
 from eastgate.reading.repository.tree import Folder, Tree
 
 _URL = regex(r'(?m)^\s*url\s*=\s*"?([^"\s]+)')
-_MOST_CONFIG = 1 << 16
+_MAX_CONFIG_BYTES = 1 << 16
 _IGNORE_FILE = ".sourceignore"
-_OWN = "flux-system"  # the source that `flux bootstrap` makes of the repository that it writes to
+_OWN_SOURCE = "flux-system"  # the source that `flux bootstrap` makes for its own repository
 
 
 class RepositorySource:
@@ -35,43 +35,42 @@ class RepositorySource:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        """Return the names that the repository has: where it was cloned from, and here."""
+        """Return the names of the repository: of its remotes, and of its folder."""
         urls = [os.path.realpath(self._tree.base), os.path.realpath(self._tree.path)]
         try:
             with open(os.path.join(self._tree.base, ".git", "config"), encoding="utf-8", errors="replace") as file:
-                urls += _URL.findall(file.read(_MOST_CONFIG))
+                urls += _URL.findall(file.read(_MAX_CONFIG_BYTES))
         except OSError:
-            pass  # a checkout without one, or a worktree
+            pass  # a checkout without remotes, or a worktree
         return frozenset(map(_name, urls))
 
     @cached_property
     def ignored(self) -> Exclusion:
-        """Return the patterns of the files that Flux leaves out of what it fetches."""
+        """Return the patterns of the files that Flux ignores when it fetches."""
         text = self._tree.text(os.path.join(self._tree.base, _IGNORE_FILE)) or ""
         return Exclusion().below(self._tree.base, text.splitlines(), _IGNORE_FILE, Reporter())
 
     def is_elsewhere(self, url: str, path: str) -> bool:
-        """Return whether a path of a source means another repository.
+        """Return whether a path of a source is in another repository.
 
-        Forks and templates keep the addresses that they were copied with. So a path that is in the checkout is meant,
-        and only the path `.`, which all repositories have, needs an address with the name of this one.
+        Forks and templates keep old addresses. So a path that exists in the checkout is in this repository. Only the
+        path `.`, which exists in all repositories, needs an address with the name of this one.
         """
         return _is_root(path) and bool(url) and _name(url) not in self._names
 
     def doubt(self, url: str, path: str) -> str | None:
-        """Return why a folder of this repository may not be the one that a source of Argo CD means.
+        """Return the reason why a source of Argo CD may be another repository, or None.
 
-        None if it most likely is: this repository is the one that most sources name whose folders are here, whatever
-        it is called here.
+        If most sources with existing paths name one repository, that is this one, whatever its local name.
         """
         return self._doubt(url, path, self._of_argo)
 
     def doubt_of_flux(
         self, declaration: Declaration, reference: Mapping[str, Plain], path: str, find: Find
     ) -> str | None:
-        """Return the same for a source of Flux that is a Git repository."""
+        """Return the reason why a Git source of Flux may be another repository, or None."""
         name = text_of(reference.get("name"))
-        if text_of(reference.get("kind")) != "GitRepository" or name == _OWN:
+        if text_of(reference.get("kind")) != "GitRepository" or name == _OWN_SOURCE:
             return None
         url = _url(find, text_of(reference.get("namespace")) or declaration.namespace, name)
         return self._doubt(url, path, self._of_flux)
@@ -84,7 +83,7 @@ class RepositorySource:
 
     @cached_property
     def _of_flux(self) -> str | None:
-        """Return the name of the repository that most sources of Flux name; None if it is not only one."""
+        """Return the name of the repository that most sources of Flux name; None if it is not unique."""
         repositories = indexed(each for each in self._tree.declarations if each.kind == "GitRepository")
         urls = {name: text_of(several[0].spec.get("url")) for (_, name), several in repositories.items()}
         counts: Counter[str] = Counter()
@@ -99,7 +98,7 @@ class RepositorySource:
 
     @cached_property
     def _of_argo(self) -> str | None:
-        """Return the same for Argo CD."""
+        """Return the name of the repository that most sources of Argo CD name; None if it is not unique."""
         counts: Counter[str] = Counter()
         for each in self._tree.declarations:
             spec = mapping(mapping(each.spec.get("template")).get("spec")) or each.spec
@@ -113,7 +112,7 @@ class RepositorySource:
         return isinstance(path, str) and not _is_root(path) and inside(self._tree, path) is not None
 
     def flux_folder(self, kustomization: Declaration, find: Find) -> Folder | tuple[str, str]:
-        """Return the folder of a Flux Kustomization, or the path and why it is not read."""
+        """Return the folder of a Flux Kustomization, or the path and the reason why it is not read."""
         path = text_of(kustomization.spec.get("path")) or "./"
         reference = mapping(kustomization.spec.get("sourceRef"))
         kind, name = text_of(reference.get("kind")), text_of(reference.get("name"))
@@ -128,7 +127,7 @@ class RepositorySource:
             paths += [path] if not _is_root(path) else []
         else:
             url = _url(find, namespace, name, kind)
-            if name != _OWN and self.is_elsewhere(url, path):
+            if name != _OWN_SOURCE and self.is_elsewhere(url, path):
                 return path, f"it is in another repository, the {kind} `{name}`"
         places = [place for each in paths if (place := inside(self._tree, each, near=near)) is not None]
         folders = (self._tree.folder(place) for place in places)
@@ -156,9 +155,9 @@ def _is_root(path: str) -> bool:
 
 
 def _artifact_paths(name: str, path: str, generators: list[Declaration], user: Declaration) -> list[str]:
-    """Return the folders of the repository that a path of a generated artifact may be copied from.
+    """Return the folders of the repository that a path of a generated artifact may come from.
 
-    Clusters have artifacts of the same names: the generator whose file is nearest comes first.
+    Clusters have artifacts of the same names: the generator with the nearest file comes first.
     """
     generators = sorted(generators, key=lambda each: -_shared(each.path, user.path))
     wanted = os.path.normpath(path.lstrip("/") or os.curdir)
@@ -176,7 +175,7 @@ def _artifact_paths(name: str, path: str, generators: list[Declaration], user: D
 
 
 def _shared(path: str, other: str) -> int:
-    """Return how many folders two paths have in common."""
+    """Return the number of folders that two paths share."""
     pairs = zip(path.split(os.sep), other.split(os.sep), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 

@@ -1,8 +1,8 @@
-"""One walk over a folder: what each folder below it has, as far as environments depend on it.
+"""One walk over a folder: the content of each folder below it that environments depend on.
 
-Only the heads of documents are looked at. What declares a deployment, such as a Flux Kustomization, is read whole when
-it is asked for. The walk stays in its bounds, leaves out what `--exclude` and `.eastgateignore` leave out, and goes
-into no hidden folder. Folders of the same repository that a path leads to are walked on demand.
+Only the heads of documents are read. A declaration of a deployment, such as a Flux Kustomization, is read whole on
+demand. The walk stays in its bounds, skips files of `--exclude` and `.eastgateignore`, and skips hidden folders.
+Folders of the same repository that a path leads to are walked on demand.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from eastgate.reading.repository.declarations import (
 
 CHART: Final = "Chart.yaml"
 SKAFFOLD: Final = ("skaffold.yaml", "skaffold.yml")
-_TEMPLATES = ("templates", "charts", "crds")  # folders of a chart that have no files to read as they are
-_MOST_BYTES = 16 * 1024 * 1024  # of a file whose heads are looked at
-_MOST_DEPTH = 64
-_MOST_FILES = 200_000
+_TEMPLATES = ("templates", "charts", "crds")  # folders of a chart without plain manifests
+_MAX_BYTES = 16 * 1024 * 1024  # larger files are not searched for heads
+_MAX_DEPTH = 64
+_MAX_FILES = 200_000
 
 _MAYBE = regex(rb"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")  # as `may_be_manifest` of heads
 _API_VERSION: Final = b"apiVersion"
@@ -48,10 +48,11 @@ _ESCAPES: Final = (b"\\u", b"\\x")
 _KIND = regex(rb"""\bkind["']?\s*:""")
 _WORKLOADS = regex(
     rb"""(?m)^[\s\-{,"']*kind["']?\s*:\s*["']?(?:\w*Rollout|\w*Workflow|Sensor|EventSource)\b"""
-)  # Argo's
+)  # of Argo
 _DATA = regex(rb"""kind["']?:\s*["']?(?:ConfigMap|Secret)\b""")
-_OWN_POLICY = regex(rb"ClusterAuthorizationPolicy|\\[ux]")  # all else of its group is for a file, or decides nothing
-# API groups of files that no API server is given. What has only such files deploys nothing by itself.
+# all other kinds of its group are in files only, or decide nothing
+_OWN_POLICY = regex(rb"ClusterAuthorizationPolicy|\\[ux]")
+# API groups of files that are never sent to an API server. Such files alone deploy nothing.
 _NO_OBJECTS = regex(
     r"(?:kustomize\.config\.k8s\.io|skaffold|kind\.x-k8s\.io|k3d\.io|zarf\.dev|uds\.dev|backstage\.io|eastgate\.dev"
     r"|(?:[\w-]+\.)?kubeadm\.k8s\.io|ctlptl\.dev|tilt\.dev|(?:[\w-]+\.)*fluxcd\.(?:controlplane\.)?io)/.*"
@@ -61,7 +62,7 @@ _NO_OBJECTS = regex(
 
 @dataclass(slots=True, eq=False)
 class Folder:
-    """A folder: its files, the folders in it, and the tools that it has files of."""
+    """A folder: its files, its subfolders, and the tools that it has files of."""
 
     path: str
     real: str
@@ -74,7 +75,7 @@ class Folder:
     chart: dict[str, Plain] | None = None
     """The content of its `Chart.yaml`."""
     is_templates: bool = False
-    """Whether its files are no manifests: a part of a chart, or of a kustomization that has to be rendered first."""
+    """Whether its files are not manifests, but part of a chart or of an unrendered kustomization."""
     template: str | None = None
     """The place of template text in its kustomization."""
     skaffold: str | None = None
@@ -84,17 +85,17 @@ class Folder:
 
     @property
     def is_chart(self) -> bool:
-        """Return whether it is a chart that can be installed, and is no part of another one."""
+        """Return whether it is an installable chart that is not part of another one."""
         return self.chart is not None and self.chart.get("type") != "library" and not self.is_templates
 
     def walk(self) -> Iterator[Folder]:
-        """Yield the folder and all below it, each before those in it."""
+        """Yield the folder and all below it. Each comes before its subfolders."""
         yield self
         for folder in self.folders:
             yield from folder.walk()
 
     def above(self) -> Iterator[Folder]:
-        """Yield the folders that it is in, the nearest first."""
+        """Yield the folders around it, the nearest first."""
         folder = self.parent
         while folder is not None:
             yield folder
@@ -108,14 +109,14 @@ class Tree:
         self.path = root
         self._bounds = bounds
         self._repository = repository_of(root)
-        self._store = _Walked()
+        self._store = _WalkedFolders()
         above = os.path.relpath(self._repository, _real(root))
         self.base = os.path.normpath(os.path.join(root, above))
-        """The root of the repository, as seen from where the folder was named."""
+        """The root of the repository, relative to the working directory."""
         self.root = _FolderWalk(self._store, bounds, reporter).start(root)
 
     def folder(self, path: str) -> Folder | None:
-        """Return the folder at a path, by any name; None if there is none that may be read."""
+        """Return the folder at a path, by any name; None if it does not exist or may not be read."""
         named = self._store.names.get(os.path.normpath(path))
         if named is not None:
             return named if isinstance(named, Folder) else None
@@ -126,7 +127,7 @@ class Tree:
         return self._store.folders.get(real)
 
     def file(self, path: str) -> ManifestFile | None:
-        """Return the file at a path, by any name; None if there is none that may be read."""
+        """Return the file at a path, by any name; None if it does not exist or may not be read."""
         named = self._store.names.get(os.path.normpath(path))
         if named is not None:
             return named if isinstance(named, ManifestFile) else None
@@ -138,7 +139,7 @@ class Tree:
         return self._store.files[real]
 
     def may_read(self, path: str) -> bool:
-        """Return whether a path that a file names is in what is read, or in the repository that it is a part of."""
+        """Return whether a path in a file is within the bounds, or in the repository."""
         return "\0" not in path and (self._bounds.hold(path) or Bounds((self._repository,)).hold(path))
 
     def text(self, path: str) -> str | None:
@@ -153,38 +154,38 @@ class Tree:
 
     @cached_property
     def tops(self) -> list[Folder]:
-        """Return the folders of the kustomizations that no other one takes in."""
+        """Return the folders of the kustomizations that no other one includes."""
         folders = {id(folder.kustomization): folder for folder in self.root.walk() if folder.kustomization is not None}
         found = roots(folder.kustomization for folder in folders.values() if folder.kustomization is not None)
         return [folders[id(top)] for top in found]
 
     @cached_property
     def declarations(self) -> list[Declaration]:
-        """Return everything below the folder that declares something. A patch of it declares nothing."""
+        """Return all declarations below the folder. A patch of a declaration is not one."""
         patches = {os.path.normpath(path) for folder in self.root.walk() for path in patch_files(folder)}
         files = (file for folder in self.root.walk() for file in folder.files)
         return [each for file in files if file.path not in patches for each in file.declarations]
 
     @cached_property
     def index(self) -> Index:
-        """Return the same by kind and name."""
+        """Return the declarations by kind and name."""
         return indexed(self.declarations)
 
 
 @dataclass(slots=True, eq=False)
-class _Walked:
-    """What has been walked, by real path."""
+class _WalkedFolders:
+    """The walked folders, by real path."""
 
     folders: dict[str, Folder] = field(default_factory=dict)
     files: dict[str, ManifestFile] = field(default_factory=dict)
     names: dict[str, Folder | ManifestFile] = field(default_factory=dict)
-    """The same by the paths of the walk, which need no look at the file system."""
+    """The folders by the paths of the walk, which need no system call."""
 
 
 class _FolderWalk:
-    """A walk from one folder. Links to folders come last, so that what has a place of its own is found there."""
+    """A walk from one folder. Links to folders come last, so that real folders are found in their own place."""
 
-    def __init__(self, store: _Walked, bounds: Bounds, reporter: Reporter) -> None:
+    def __init__(self, store: _WalkedFolders, bounds: Bounds, reporter: Reporter) -> None:
         self._store = store
         self._bounds = bounds
         self._reporter = reporter
@@ -200,9 +201,9 @@ class _FolderWalk:
 
     def _walk(self, path: str, real: str, parent: Folder | None, exclusion: Exclusion, depth: int = 0) -> Folder:
         folder = Folder(path, real, parent)
-        if real in self._store.folders:  # by another name, or a circle of links
+        if real in self._store.folders:  # another name of the folder, or a circle of links
             return folder
-        if depth > _MOST_DEPTH:
+        if depth > _MAX_DEPTH:
             report_unreadable(self._reporter, path, OSError(errno.ELOOP, "too many folders inside each other"))
             return folder
         self._store.folders[real] = self._store.names[path] = folder
@@ -237,7 +238,7 @@ class _FolderWalk:
         parent.folders += [inner] if self._store.folders.get(real) is inner else []
 
     def _is_folder(self, entry: os.DirEntry[str], path: str, exclusion: Exclusion) -> bool | None:
-        """Return whether an entry is a folder or a file to look at; None if it is neither."""
+        """Return whether an entry is a folder (True) or a file to read (False); None if it is neither."""
         is_manifest = entry.name.lower().endswith(SUFFIXES)
         try:
             is_folder = entry.is_dir()
@@ -260,7 +261,7 @@ class _FolderWalk:
         name = os.path.basename(path)
         if folder.is_templates or name == CHART or name in SKAFFOLD:
             return
-        if (name in FILES and folder.kustomization is not None) or len(self._store.files) >= _MOST_FILES:
+        if (name in FILES and folder.kustomization is not None) or len(self._store.files) >= _MAX_FILES:
             return
         file = self._store.files[real] = self._store.names[path] = self._store.files.get(real) or _file(path, real)
         folder.files.append(file)
@@ -271,7 +272,7 @@ def _path(folder: str, name: str) -> str:
 
 
 def _look(folder: Folder, names: set[str], exclusion: Exclusion, bounds: Bounds, reporter: Reporter) -> None:
-    """Note what tools a folder has files of."""
+    """Record the tools that a folder has files of."""
     parent = folder.parent
     folder.is_templates = parent is not None and (
         parent.is_templates or (parent.chart is not None and os.path.basename(folder.path) in _TEMPLATES)
@@ -295,7 +296,7 @@ def _look(folder: Folder, names: set[str], exclusion: Exclusion, bounds: Bounds,
 
 
 def _look_at_kustomization(folder: Folder, name: str, text: str, reporter: Reporter) -> None:
-    """Note the kustomization of a folder. One that has to be rendered first makes the folder one of templates."""
+    """Record the kustomization of a folder. With an unrendered kustomization, all files of the folder are templates."""
     path = os.path.join(folder.path, name)
     value = next(iter(parsed(path, text)), None)
     findings = read_nodes_text(path, text).reporter if value is None else Reporter()
@@ -312,8 +313,8 @@ def _look_at_kustomization(folder: Folder, name: str, text: str, reporter: Repor
 def _file(path: str, real: str) -> ManifestFile:
     content = _content(path)
     if content is None:
-        return ManifestFile(path, real, True, True)  # whoever reads it says why it cannot be read
-    if b"\0" in content:  # UTF-16, in which nothing is found: whoever reads it says so
+        return ManifestFile(path, real, True, True)  # reading it reports the error
+    if b"\0" in content:  # UTF-16, which is not searched; reading it reports the error
         return ManifestFile(path, real, True, _MAYBE.search(content.replace(b"\0", b"")) is not None)
     if _MAYBE.search(content) is None:
         return ManifestFile(path, real)
@@ -326,7 +327,7 @@ def _file(path: str, real: str) -> ManifestFile:
     if of_argo and _WORKLOADS.search(content) is None:
         others = [group for group in others if group not in of_argo]
     names = sum(map(content.count, (_API_VERSION, *_ESCAPES)))
-    is_unsure = not others and names > len(groups)  # some are not where they are looked for
+    is_unsure = not others and names > len(groups)  # some kinds or groups are not in the expected place
     has_kind = _KIND.search(content) is not None
     file = ManifestFile(path, real, bool(others) or is_unsure or not groups, bool(others) and has_kind)
     if _may_declare(content):
@@ -335,7 +336,7 @@ def _file(path: str, real: str) -> ManifestFile:
 
 
 def _api_versions(content: bytes) -> Iterator[bytes]:
-    """Yield the values of all keys `apiVersion` that begin a line, or are behind what may stand before a key."""
+    """Yield the values of all keys `apiVersion` at the start of a line, or after characters that may precede a key."""
     at = content.find(_API_VERSION)
     while at >= 0:
         end = at + len(_API_VERSION)
@@ -348,14 +349,14 @@ def _api_versions(content: bytes) -> Iterator[bytes]:
 
 
 def _may_declare(content: bytes) -> bool:
-    """Return whether a file may have an object that declares a deployment, or has data for one."""
+    """Return whether a file may have an object that declares a deployment, or data for one."""
     if b"argoproj.io/" in content or b"fluxcd.io" in content or b"fluxcd.controlplane.io/" in content:
         return True
     return (b"ConfigMap" in content or b"Secret" in content) and _DATA.search(content) is not None
 
 
 def patch_files(folder: Folder) -> Iterator[str]:
-    """Yield the paths that a kustomization names as patches."""
+    """Yield the paths of the patches of a kustomization."""
     for name in ("patches", "patchesStrategicMerge", "patchesJson6902") if folder.content else ():
         written = folder.content.get(name)
         for entry in written if isinstance(written, list) else ():
@@ -369,13 +370,13 @@ def _decoded(content: bytes) -> str:
 
 
 def _content(path: str) -> bytes | None:
-    """Return the bytes of a regular file that is not too large to look at."""
+    """Return the bytes of a regular file, unless it is too large."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK), "rb") as file:
             status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
                 return None
-            return file.read(_MOST_BYTES)
+            return file.read(_MAX_BYTES)
     except (OSError, ValueError):
         return None
 
@@ -388,7 +389,7 @@ def _real(path: str) -> str:
 
 
 def repository_of(folder: str) -> str:
-    """Return the root of the repository that a folder is in: the nearest folder with `.git`, or else the folder."""
+    """Return the root of the repository of a folder: the nearest folder with `.git`, or else the folder."""
     here = real = _real(folder)
     while True:
         if os.path.lexists(os.path.join(here, ".git")):

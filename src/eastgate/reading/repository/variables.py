@@ -1,7 +1,7 @@
 """Fills in the variables of Flux: `${VAR}`, `${VAR:=default}` and the other expressions of its envsubst.
 
-Flux substitutes in the text of what it has built. A name that has no value is the empty string to Flux. Here it stays
-as it is written and is *open*: its value may be in a Secret, or in a ConfigMap that only the cluster has.
+Flux substitutes in the text of its build. To Flux, a name without a value is the empty string. Here it stays unchanged
+and is *open*: its value may be in a Secret, or in a ConfigMap that only the cluster has.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _STEP: Final = regex(r"\$(?:\$|\{)")
 _NAME: Final = regex(r"\w+")
 _OPERATOR: Final = regex(r":[=?+-]|=|\^\^?|,,?|//|/#|/%|/|##?|%%?|:")
 _NUMBER: Final = regex(r"[+-]?[0-9]{1,9}")
-_MOST_DEPTH = 20  # expressions inside each other's defaults
-_MOST_GROWTH = 1 << 20  # bytes that substitution may add to one text
+_MAX_DEPTH = 20  # expressions inside each other's defaults
+_MAX_GROWTH_BYTES = 1 << 20  # bytes that substitution may add to one text
 
-_DEFAULTS: Final = (":=", ":-", ":?", ":+", "=")  # all of them give a default to Flux
+_DEFAULTS: Final = (":=", ":-", ":?", ":+", "=")  # Flux treats all of them as defaults
 
 
 @dataclass(frozen=True, slots=True)
 class FluxVariables:
-    """What is known of the variables of a Flux Kustomization. See `KustomizeBuild` for `hidden`."""
+    """The known variables of a Flux Kustomization. See `KustomizeBuild` for `hidden`."""
 
     values: Mapping[str, str]
     hidden: tuple[str, ...] | None = ()
     is_used: bool = False
-    """Whether there is a `postBuild` at all: without it `${VAR}` is a text like any other."""
+    """Whether there is a `postBuild`. Without it, `${VAR}` is plain text."""
 
     def fill(self, value: Plain) -> Plain:
         """Fill in the variables of an object that is not built."""
@@ -45,7 +45,7 @@ NO_VARIABLES: Final = FluxVariables({})
 
 
 def may_substitute(data: Mapping[str, Plain]) -> bool:
-    """Return whether Flux fills in variables in an object: a label or an annotation can disable it."""
+    """Return whether Flux fills in variables in an object. A label or an annotation can disable it."""
     metadata = data.get("metadata")
     if not isinstance(metadata, dict):
         return True
@@ -72,10 +72,10 @@ def _filled(value: Plain, variables: FluxVariables) -> Plain:
 def substitute(
     text: str, variables: Mapping[str, str], hidden: Collection[str] | None = ()
 ) -> tuple[str, tuple[str, ...]]:
-    """Return a text with its variables filled in, and the names that stay open, each once.
+    """Return a text with its variables filled in, and the open names, each once.
 
-    An expression with an open name, or one that Flux cannot parse, stays as it is written. `hidden` names have a value
-    that is not known; None means every name without a value here.
+    An expression with an open name, or one that Flux cannot parse, stays unchanged. `hidden` names have an unknown
+    value; None means every name without a value here.
     """
     if "$" not in text:
         return text, ()
@@ -87,7 +87,7 @@ class _BadExpressionError(Exception):
 
 
 class _Substitution:
-    """Substitutes in one text, from left to right, as the parser of Flux's envsubst does."""
+    """Substitutes in one text, from left to right, like the parser of Flux's envsubst."""
 
     def __init__(self, text: str, variables: Mapping[str, str], hidden: Collection[str] | None) -> None:
         self._text = text
@@ -100,7 +100,7 @@ class _Substitution:
         """Return the result."""
         done: list[str] = []
         growth, written = 0, 0
-        while (match := _STEP.search(self._text, self._at)) is not None and growth < _MOST_GROWTH:
+        while (match := _STEP.search(self._text, self._at)) is not None and growth < _MAX_GROWTH_BYTES:
             done.append(self._text[written : match.start()])
             self._at = match.end()
             if match.group() == "$$":
@@ -109,7 +109,7 @@ class _Substitution:
                 done.append(self._expression(match.start()))
                 growth += len(done[-1])
             written = self._at
-        if growth >= _MOST_GROWTH:
+        if growth >= _MAX_GROWTH_BYTES:
             self._open.setdefault("...")
         return "".join(done) + self._text[written:], tuple(self._open)
 
@@ -127,8 +127,8 @@ class _Substitution:
         return value
 
     def _evaluate(self, depth: int) -> tuple[str | None, list[str]]:
-        """Read an expression after its `${`; return its value, or None and the names that leave it open."""
-        if depth > _MOST_DEPTH:
+        """Read an expression after its `${`. Return its value, or None and the open names."""
+        if depth > _MAX_DEPTH:
             raise _BadExpressionError
         if self._peek() == "#":
             self._at += 1
@@ -161,7 +161,7 @@ class _Substitution:
         return _FUNCTIONS[operator](value, given), []
 
     def _arguments(self, operator: str, depth: int) -> tuple[list[str | None], list[str]]:
-        """Read the arguments of an operator and the closing bracket; with the names that leave one open."""
+        """Read the arguments of an operator and the closing bracket, with the open names of each."""
         names: list[str] = []
         if operator in _DEFAULTS:
             arguments = []
@@ -260,12 +260,12 @@ def _replace_suffix(value: str, arguments: list[str]) -> str:
 
 def _trimmed(*, shortest: bool, at_end: bool) -> Callable[[str, list[str]], str]:
     def trim(value: str, arguments: list[str]) -> str:
-        import re2  # few expressions trim
+        import re2  # imported here because few expressions trim
 
         text, glob = (value[::-1], arguments[0][::-1]) if at_end else (value, arguments[0])
         pattern = "".join(_GLOBS.get(letter) or re.escape(letter) for letter in glob)
         lengths = range(1, len(text) + 1) if shortest else range(len(text), 0, -1)
-        if len(text) > _MOST_TRIMMED or len(glob) > _MOST_TRIMMED:
+        if len(text) > _MAX_TRIMMED_CHARS or len(glob) > _MAX_TRIMMED_CHARS:
             return value
         fits = re2.compile(f"(?s){pattern}").fullmatch
         length = next((length for length in lengths if fits(text[:length])), 0)
@@ -275,7 +275,7 @@ def _trimmed(*, shortest: bool, at_end: bool) -> Callable[[str, list[str]], str]
 
 
 _GLOBS: Final = {"*": ".*", "?": "."}
-_MOST_TRIMMED = 1000
+_MAX_TRIMMED_CHARS = 1000
 _FUNCTIONS: Final[Mapping[str, Callable[[str, list[str]], str]]] = {
     "^": lambda value, _: value[:1].upper() + value[1:],
     "^^": lambda value, _: value.upper(),

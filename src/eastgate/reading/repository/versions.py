@@ -18,7 +18,7 @@ VersionKey: TypeAlias = tuple[tuple[int, int, int], bool, tuple[tuple[bool, int,
 
 
 def version_key(version: str) -> VersionKey | None:
-    """Return a key that orders versions as SemVer does; None for a text that is no version."""
+    """Return a sort key for SemVer versions; None for a text that is not a version."""
     match = _VERSION.fullmatch(version.strip())
     if match is None:
         return None
@@ -27,7 +27,7 @@ def version_key(version: str) -> VersionKey | None:
 
 
 def satisfies(version: str, constraint: str) -> bool:
-    """Return whether a version meets a constraint. What is no version, or no constraint, does not."""
+    """Return whether a version meets a constraint. Invalid versions and constraints never match."""
     key = version_key(version)
     return key is not None and any(_meets_all(key, part) for part in constraint.split("||"))
 
@@ -44,14 +44,14 @@ def _meets(key: VersionKey, term: str) -> bool:
         return False
     operator, written, prerelease = match[1] or "", match[2].split("."), match[3]
     if not key[1] and not prerelease:
-        return False  # a version before a release is only meant where another one is named
+        return False  # a prerelease matches only if the constraint names one
     count = next((index for index, part in enumerate(written) if part in _WILD), len(written))
     parts = [int(part) for part in written[:count] if part.isdecimal()]
     if len(parts) != count:
         return False
     major, minor, patch = (*parts, 0, 0, 0)[:3]
     low: VersionKey = (major, minor, patch), not prerelease, _identifiers(prerelease)
-    behind = _next((major, minor, patch), count)  # the first version that is none of a partial one such as 1.2
+    behind = _next((major, minor, patch), count)  # the first version after a partial one such as 1.2
     match operator:
         case "!=":
             return not _is_between(key, low, behind)
@@ -75,12 +75,12 @@ def _is_between(key: VersionKey, low: VersionKey, behind: tuple[int, int, int]) 
 
 
 def _leading(parts: list[int]) -> int:
-    """Return how many parts `^` keeps: up to the first one that is not 0."""
+    """Return the number of leading parts that `^` keeps: up to the first one that is not 0."""
     return next((index + 1 for index, part in enumerate(parts) if part), len(parts))
 
 
 def _next(version: tuple[int, int, int], count: int) -> tuple[int, int, int]:
-    """Return the first version whose first parts are others."""
+    """Return the first version with other leading parts."""
     major, minor, patch = version
     match count:
         case 0:
@@ -93,6 +93,6 @@ def _next(version: tuple[int, int, int], count: int) -> tuple[int, int, int]:
 
 
 def _identifiers(prerelease: str | None) -> tuple[tuple[bool, int, str], ...]:
-    """Return what orders versions before a release: numbers first, and by their value."""
+    """Return a sort key for prereleases: numbers first, by their value."""
     parts = prerelease.split(".") if prerelease else ()
     return tuple((not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts)

@@ -1,4 +1,4 @@
-"""Files that builds read: each is decoded and parsed once, and only as far as somebody asks."""
+"""Input files of builds. Each is decoded and parsed once, and only if it is needed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ObjectName: TypeAlias = tuple[str, str]
 
 
 class WrittenFile:
-    """A file that a build reads, under the name that users know."""
+    """An input file of a build, under the name that users know."""
 
     def __init__(self, name: str, content: bytes) -> None:
         self.name = name
@@ -41,12 +41,12 @@ class WrittenFile:
 
     @cached_property
     def nodes(self) -> list[Node]:
-        """Return the documents in it."""
+        """Return its documents with positions."""
         return read_nodes_text(self.name, self.content).nodes
 
     @cached_property
     def values(self) -> list[Plain]:
-        """Return the content of the documents in it."""
+        """Return the content of its documents."""
         return parsed(self.name, self.text.text.removeprefix("\ufeff"))
 
     @cached_property
@@ -55,7 +55,7 @@ class WrittenFile:
         return SourceText(self.name, self.content.decode("utf-8", "replace"))
 
     def of_kind(self, kind: str | None) -> Sequence[Node]:
-        """Return at least the documents of a kind. Others are not read if they need not be: definitions are large."""
+        """Return at least the documents of a kind. Others are skipped if possible, because CRDs are large."""
         if kind is None or "nodes" in self.__dict__ or self.name.lower().endswith(".json"):
             return self.nodes
         if kind not in self._of_kind:
@@ -66,7 +66,7 @@ class WrittenFile:
 
     @cached_property
     def _extents(self) -> dict[str, list[Extent]]:
-        """Return where the documents with a line for a kind are."""
+        """Return the extents of the documents with a line for a kind."""
         text = decode(self.name, self.content, Reporter())
         string = text.source.text if text is not None else ""
         extents: dict[str, list[Extent]] = {}
@@ -77,14 +77,14 @@ class WrittenFile:
 
     @cached_property
     def types(self) -> tuple[tuple[str, str], ...] | None:
-        """Return `apiVersion` and `kind` of each document, as far as no reader can differ; None where one may."""
+        """Return `apiVersion` and `kind` of each document; None if readers may differ about one."""
         types = [type_of(document) for document in self._documents]
         good = tuple(type_ for type_ in types if type_ is not None)
         return good if len(good) == len(types) else None
 
     @cached_property
     def objects(self) -> tuple[ObjectName, ...] | None:
-        """Return kind and name of each document, as far as its text tells; None where it does not."""
+        """Return kind and name of each document; None if its text does not show them."""
         if self.types is None:
             return None
         names = [_name_in(document) for document in self._documents]
@@ -99,7 +99,7 @@ class WrittenFile:
 
     @cached_property
     def short(self) -> bytes:
-        """Return the content, with only the type and the metadata of definitions of kinds: the rest is large."""
+        """Return the content with only the type and the metadata of CRDs, because their schemas are large."""
         if DEFINITION.encode() not in self.content:
             return self.content
         string = self.content.decode("utf-8", "surrogateescape")
@@ -119,7 +119,7 @@ def words_in(content: bytes) -> frozenset[bytes]:
 
 
 def _name_in(document: str) -> str:
-    """Return the name of an object; empty if it is not where it is mostly written."""
+    """Return the name of an object; empty if it is in an unusual place."""
     metadata = _METADATA.search(document if document.endswith("\n") else f"{document}\n")
     block = metadata[0] if metadata is not None else ""
     flow, first = _FLOW.match(block), _FIRST.search(block)

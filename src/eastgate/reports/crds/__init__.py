@@ -1,7 +1,8 @@
-"""Schemas of the policies for API servers and editors, made from the shapes that files are checked with.
+"""Schemas of the policies for API servers and editors, generated from the shapes that validate files.
 
-`definitions` are CustomResourceDefinitions, `admission_policies` what these cannot say, `editor_schemas` JSON Schemas
-for people who write policies. Nothing is described twice: a demand has its CEL rule beside its Python rule.
+`definitions` are CustomResourceDefinitions. `admission_policies` express rules that a CustomResourceDefinition cannot
+express. `editor_schemas` are JSON Schemas for authors of policies. Each requirement is declared once: its CEL rule is
+next to its Python rule.
 """
 
 from eastgate.reports.crds.definitions import Webhook, admission_policies, definitions

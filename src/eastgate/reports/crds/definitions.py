@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions, as an API server takes them."""
+"""CustomResourceDefinitions for an API server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from eastgate.reports.invariants.shapes import CLUSTER_KIND
 from eastgate.reports.invariants.shapes import SERVED as STATED
 from eastgate.settings import MeshMode
 
-# Every kind that is read, with its shapes; and how an API server is to serve those that nobody else defines.
+# Every kind that Eastgate reads, with its shapes, and the definitions of the kinds that only Eastgate defines.
 
 
 _HOLDS = Column("Holds", '.status.conditions[?(@.type=="Holds")].status')
@@ -34,7 +34,7 @@ _REASON = Column("Reason", '.status.conditions[?(@.type=="Holds")].reason')
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a kind. One that is `superseded` is served only where something converts it."""
+    """One version of a kind. A `superseded` version is served only if a webhook converts it."""
 
     name: str
     shape: Record[Any]
@@ -44,7 +44,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One CustomResourceDefinition. The first version is the one that is stored."""
+    """One CustomResourceDefinition. The API server stores the first version."""
 
     group: str
     kind: str
@@ -56,7 +56,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A kind in one version as a file may hold it: one shape, or any of some."""
+    """A kind in one version of a file. A document matches one of the shapes."""
 
     group: str
     version: str
@@ -67,7 +67,7 @@ class Readable:
 def served() -> list[Definition]:
     """Return a definition of each kind that only Eastgate defines, with its versions in the order of its dialect.
 
-    The kinds of statements come last.
+    Invariants come last.
     """
     versions: dict[tuple[str, str], list[tuple[Kind[Any], Served]]] = {}
     for kind in registered().kinds:
@@ -77,7 +77,7 @@ def served() -> list[Definition]:
 
 
 def _invariants() -> Iterator[Definition]:
-    """Yield the definitions of statements about all requests, which are no policies."""
+    """Yield the definitions of invariants, which are not policies."""
     for kind, shape in STATED.items():
         version = Version("v1alpha1", shape, (_HOLDS, _REASON, AGE))
         yield Definition(
@@ -111,10 +111,9 @@ def readable() -> Iterator[Readable]:
         yield Readable(kind.group, kind.version, kind.kind, kind.shapes())
 
 
-# ValidatingAdmissionPolicies: what a CustomResourceDefinition cannot say.
-#
-# That is the draft's “VAP Validation” list, which depends on the mesh, metadata, which a schema cannot reach, and
-# what stands beside the spec, which a schema that has a status cannot refuse.
+# ValidatingAdmissionPolicies: rules that a CustomResourceDefinition cannot express. These are the draft's “VAP
+# Validation” list, which depends on the mesh; metadata, which a schema cannot reach; and fields beside the spec, which
+# a schema with a status cannot refuse.
 
 
 _API = "admissionregistration.k8s.io/v1"
@@ -179,14 +178,14 @@ def _of_the_mesh(shape: Record[Any], mode: MeshMode) -> Iterator[tuple[str, str]
 
 
 def _of_the_whole(shape: Record[Any]) -> Iterator[tuple[str, str]]:
-    """Yield the rules that compare the spec with the metadata, of which a definition sees only the name."""
+    """Yield the rules that compare the spec with the metadata. A definition sees only the name of the metadata."""
     for rule in rules_of(shape):
         for cel in rule.cel:
             yield re.sub(r"\bself\b", "object", cel.rule), cel.message
 
 
 def _annotations(shape: Record[Any]) -> Iterator[tuple[str, str]]:
-    """Yield a rule for each annotation that takes one of a few words."""
+    """Yield a rule for each annotation that has a fixed set of values."""
     metadata = shape.fields["metadata"].shape
     annotations = metadata.fields["annotations"].shape if isinstance(metadata, Record) else None
     shapes = annotations.known if isinstance(annotations, MapOf) else {}
@@ -203,9 +202,9 @@ _STATUS = {Status.ANCESTORS: POLICY_STATUS, Status.CONDITIONS: CONDITIONS}
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """The Service that the API server asks, and the certificates (PEM) of the CA that it is known by.
+    """The Service that the API server calls, and the CA (PEM) that signed its certificate.
 
-    With a `url`, the server asks there and no Service.
+    With a `url`, the server calls the URL instead of a Service.
     """
 
     namespace: str
@@ -214,7 +213,7 @@ class Webhook:
     url: str | None = None
 
     def client_config(self, path: str) -> Schema:
-        """Return how the API server asks at a path."""
+        """Return the client configuration of the API server for a path."""
         service = {"namespace": self.namespace, "name": self.name, "path": path}
         asked: Schema = {"service": service} if self.url is None else {"url": f"{self.url}{path}"}
         return asked | ({"caBundle": b64encode(self.ca.encode()).decode()} if self.ca else {})
@@ -254,9 +253,10 @@ def _definition(definition: Definition, webhook: Webhook | None) -> Schema:
 
 
 def _version(of: Definition, version: Version, webhook: Webhook | None) -> Schema:
-    """Return one version. A superseded one is served only with a webhook that converts it.
+    """Return one version. A superseded version is served only with a webhook that converts it.
 
-    Otherwise it would be stored as it is, under the name of the other version, and mean something else there.
+    Without a webhook, the API server would store it unchanged under the name of the other version, with another
+    meaning.
     """
     warning = f"{of.group}/{version.name} {of.kind} is superseded; {version.superseded}"
     deprecated = {"deprecated": True, "deprecationWarning": warning} if version.superseded else {}
@@ -274,7 +274,8 @@ def _version(of: Definition, version: Version, webhook: Webhook | None) -> Schem
 def whole_schema(shape: Record[Any], of: Definition) -> Schema:
     """Return the schema of a resource.
 
-    The API server checks its metadata itself. What stands beside the spec is kept, for admission policies to refuse.
+    The API server checks the metadata itself. Fields beside the spec are kept, so that admission policies can refuse
+    them.
     """
     spec = shape.fields["spec"]
     return {
@@ -285,7 +286,7 @@ def whole_schema(shape: Record[Any], of: Definition) -> Schema:
             "kind": {"type": "string", "description": "The kind."},
             "metadata": {"type": "object"},
             "spec": structural(
-                spec.shape, spec.about or "What the author wants.", SchemaContext(of.resource.widening_nulls)
+                spec.shape, spec.about or "The desired state.", SchemaContext(of.resource.widening_nulls)
             ),
             "status": _STATUS[of.resource.status],
         },

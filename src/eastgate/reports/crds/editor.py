@@ -1,6 +1,6 @@
-"""JSON Schemas for editors: the same shapes, closed, with what each field means, for files that hold policies.
+"""JSON Schemas for editors: closed shapes, with a description of each field, for files with policies.
 
-They say what a schema can say. What needs more than that, `eastgate` says.
+A JSON Schema cannot express every rule. `eastgate` checks the others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from eastgate.reading.manifests.shapes.shape import any_case, whole
 from eastgate.reports.crds.definitions import Readable, readable
 from eastgate.reports.crds.openapi import Schema, rules_of, sentence
 
-DRAFT = "http://json-schema.org/draft-07/schema#"  # the newest that YAML language servers know all of
+DRAFT = "http://json-schema.org/draft-07/schema#"  # the newest draft that YAML language servers support in full
 
 
 def editor_schemas() -> list[tuple[Readable, Schema]]:
@@ -22,12 +22,12 @@ def editor_schemas() -> list[tuple[Readable, Schema]]:
 
 
 def file_name(kind: Readable) -> str:
-    """Return the path at which tools look for the schema of a kind: <group>/<kind>_<version>.json, in lower case."""
+    """Return the path at which tools expect the schema of a kind: <group>/<kind>_<version>.json, in lower case."""
     return f"{kind.group}/{kind.kind.lower()}_{kind.version}.json"
 
 
 def combine_schemas(schemas: list[tuple[Readable, Schema]]) -> Schema:
-    """Return one schema for files with documents of any of the kinds; it accepts documents of other kinds."""
+    """Return one schema for files with documents of any of the kinds. It accepts documents of other kinds."""
     return {
         "$schema": DRAFT,
         "title": "Authorization policies that Eastgate reads",
@@ -64,7 +64,7 @@ def _of_kind(shape: Record[Any], kind: Readable) -> Schema:
 
 
 def _schema(shape: Shape[Any], inside: frozenset[int] = frozenset()) -> Schema:
-    """Return the schema of a shape; `inside` are the records around it, of which none is written out again."""
+    """Return the schema of a shape. `inside` are the records around it; none of them is expanded again."""
     schema = _types(shape, inside)
     for rule in rules_of(shape):
         schema |= {name: value for name, value in rule.schema.items() if not name.startswith("x-")}
@@ -96,7 +96,7 @@ def _types(shape: Shape[Any], inside: frozenset[int]) -> Schema:
 
 
 def _choice(shape: Choice) -> Schema:
-    """Put the words first, so that editors offer them."""
+    """Sort the words first, so that editors offer them."""
     words: Schema = {"type": "string", "enum": [str(option) for option in shape.options]}
     if not shape.any_case:
         return words

@@ -1,14 +1,14 @@
-"""Structural OpenAPI schemas of shapes, as a CustomResourceDefinition needs them.
+"""Structural OpenAPI schemas of shapes, for CustomResourceDefinitions.
 
-An API server drops fields that a schema does not name, and a policy with a line less is another policy: a selector
-without its misspelt `matchExpression` selects everything. So no field is dropped: records keep what they do not know,
-and are closed by counting. For every set of optional fields there is an alternative that demands these fields and
-allows no more properties than that; an unknown one would be one too many. (Records with many optional fields, which
-only an auth scheme has, are not closed. What they do not know is kept, and Eastgate rejects it where it reads it.)
+An API server drops fields that a schema does not name. A policy without such a field is another policy: a selector
+without its misspelt `matchExpression` selects everything. So the schemas drop no field: records keep unknown fields,
+and are closed by counting. For every set of optional fields, one alternative requires these fields and limits the
+number of properties to theirs. An unknown field exceeds that number. Records with many optional fields, which only an
+auth scheme has, are not closed. They keep unknown fields, and Eastgate rejects these when it reads the policy.
 
-It also drops a null that a schema does not allow, before any rule sees it, and a source that is null would then be no
-source, which is anybody. So every optional field is nullable, and a null is refused where it stands. (In an AuthPolicy
-a null is a field left out, for files too; only where that would widen it is it an error.)
+An API server also drops a null that a schema does not allow, before any rule sees it. A source that is null would then
+be a missing source, which matches every caller. So every optional field is nullable, and a rule refuses the null. In an
+AuthPolicy a null is a field left out, also in files. It is an error only where it would widen the policy.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _NO_NULL_VALUES = Cel("self.all(key, dyn(self[key]) != null)", "a key has a valu
 class SchemaContext:
     """The records around a shape, and the names of fields whose null would widen a policy.
 
-    Where there is no such list, no null is taken. Where there is one, any other null is dropped, as a field left out.
+    Without such a list, every null is refused. With a list, any other null is treated as a field left out.
     """
 
     widening: frozenset[str] | None = None
@@ -58,7 +58,9 @@ class SchemaContext:
         return replace(self, around=(*self.around, shape))
 
     def keeps_null(self, name: str, of: Field[Any]) -> bool:
-        """Return whether a null is kept, to be refused: a required field that is dropped is missed anyway."""
+        """Return whether a null is kept, so that a rule can refuse it. A required field needs no such rule: if it is
+        dropped, it is missing.
+        """
         return not of.required and (self.widening is None or name in self.widening)
 
     def refuses_null(self, name: str, of: Field[Any]) -> bool:
@@ -111,13 +113,15 @@ def _choice(shape: Choice) -> Schema:
 
 
 def _record(shape: Record[Any], context: SchemaContext) -> Schema:
-    if any(shape is record for record in context.around):  # conditions in conditions: a schema ends somewhere
+    # a condition inside a condition: recursion of the schema ends here
+    if any(shape is record for record in context.around):
         return {"type": "object", KEEP_UNKNOWN: True}
     required = [name for name, of in shape.fields.items() if of.required]
     properties = {name: _property(name, of, context.within(shape)) for name, of in shape.fields.items()}
     return (
         {"type": "object"}
-        # An API server drops `properties: {}`. What is applied would then never be what is stored, and would conflict.
+        # An API server drops an empty `properties`. The stored schema would then never equal the applied one, and each
+        # apply would conflict.
         | ({"properties": properties} if properties else {})
         | ({"required": required} if required else {})
         | {KEEP_UNKNOWN: True}
@@ -133,7 +137,7 @@ def _property(name: str, of: Field[Any], context: SchemaContext) -> Schema:
 def _without(shape: Record[Any], context: SchemaContext) -> Schema:
     """Forbid refused fields, and null where it is kept.
 
-    Of a null an API server checks the type alone: so `not: {}` is true of it only.
+    An API server checks only the type of a null, so `not: {}` matches a null and nothing else.
     """
     refused = [{"required": [name]} for name, of in shape.fields.items() if of.refused]
     wrong = [name for name, of in shape.fields.items() if context.refuses_null(name, of)]
@@ -156,7 +160,7 @@ def _closed(shape: Record[Any], required: int) -> Schema:
 
 
 def rules_of(shape: Shape[Any]) -> list[Constraint]:
-    """Return the rules of a shape that an API server can check too."""
+    """Return the rules of a shape that an API server can check."""
     match shape:
         case Text() | ListOf() | MapOf():
             rules: tuple[object, ...] = (shape.rule,)
@@ -174,7 +178,7 @@ def _demands(shape: Shape[Any]) -> Schema:
     cel = [cel for rule in rules_of(shape) for cel in rule.cel if not cel.mesh]
     if isinstance(shape, MapOf) and (
         shape.served or "maxProperties" in schema
-    ):  # otherwise its cost would have no limit
+    ):  # without a bound, its estimated cost is unlimited
         cel.append(_NO_NULL_VALUES)
     if cel:
         schema["x-kubernetes-validations"] = [{"rule": rule.rule, "message": rule.message} for rule in cel]
@@ -182,7 +186,7 @@ def _demands(shape: Shape[Any]) -> Schema:
 
 
 def sentence(of: Field[Any]) -> str | None:
-    """Return what a field means; where its shape has no such text, what it is."""
+    """Return the description of a field, or of its shape if the field has none."""
     return of.about or _describe(of.shape)
 
 
@@ -197,7 +201,7 @@ def _describe(shape: Shape[Any]) -> str | None:
     return f"{shape.what[0].upper()}{shape.what[1:]}."
 
 
-# The status of a policy: conditions for each thing that it applies to (GEP-713), or conditions alone.
+# The status of a policy: conditions for each target and controller (GEP-713), or one list of conditions.
 
 
 _LABELS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -211,23 +215,23 @@ def _conditions(most: int) -> Schema:
     condition: Schema = {
         "type": "object",
         "properties": {
-            "type": _text("What the condition is about, such as Accepted.", maxLength=316),
+            "type": _text("The type of the condition, such as Accepted.", maxLength=316),
             "status": _text("Whether it holds.", enum=["True", "False", "Unknown"]),
-            "reason": _text("Why, in one word.", minLength=1, maxLength=1024),
-            "message": _text("Why, in a sentence.", maxLength=32768),
+            "reason": _text("The reason, in one word.", minLength=1, maxLength=1024),
+            "message": _text("The reason, in a sentence.", maxLength=32768),
             "observedGeneration": {
                 "type": "integer",
                 "format": "int64",
                 "minimum": 0,
                 "description": "The generation of the resource that the condition is about.",
             },
-            "lastTransitionTime": _text("Since when it holds or does not.", format="date-time"),
+            "lastTransitionTime": _text("The time of the last change of the status.", format="date-time"),
         },
         "required": ["type", "status", "reason", "message", "lastTransitionTime"],
     }
     return {
         "type": "array",
-        "description": "What is true of the resource.",
+        "description": "The conditions of the resource.",
         "maxItems": most,
         "items": condition,
         "x-kubernetes-list-type": "map",
@@ -240,7 +244,7 @@ _ANCESTOR: Schema = {
     "properties": {
         "ancestorRef": {
             "type": "object",
-            "description": "What the entry is about: the target, or what it belongs to.",
+            "description": "The subject of the entry: the target, or the object that the target belongs to.",
             "properties": {
                 "group": _text("Its group.", maxLength=253),
                 "kind": _text("Its kind.", maxLength=63),
@@ -258,7 +262,7 @@ _ANCESTOR: Schema = {
             "required": ["name"],
         },
         "controllerName": _text(
-            "Who wrote the entry: <domain>/<path>.",
+            "The controller that wrote the entry: <domain>/<path>.",
             minLength=1,
             maxLength=253,
             pattern=rf"^{_LABELS}/[A-Za-z0-9/._~%-]+$",
@@ -270,11 +274,11 @@ _ANCESTOR: Schema = {
 
 POLICY_STATUS: Schema = {
     "type": "object",
-    "description": "What has become of the policy.",
+    "description": "The status of the policy.",
     "properties": {
         "ancestors": {
             "type": "array",
-            "description": "For each thing that the policy applies to, and each controller, whether it is in force.",
+            "description": "For each target of the policy and each controller, whether the policy is in force.",
             "maxItems": 16,
             "items": _ANCESTOR,
             "x-kubernetes-list-type": "atomic",
@@ -285,7 +289,7 @@ POLICY_STATUS: Schema = {
 
 CONDITIONS: Schema = {
     "type": "object",
-    "description": "What has become of the resource.",
+    "description": "The status of the resource.",
     "properties": {
         "observedGeneration": {
             "type": "integer",

@@ -1,4 +1,7 @@
-"""Descriptions of one object: its identity, what affects it, who may reach it. Start reading at `pods.py`."""
+"""Descriptions of one object: its identity, the policies that affect it, and its callers.
+
+Start reading at `pods.py`.
+"""
 
 from eastgate.reports.describe.model import DescribedField, Description
 from eastgate.reports.describe.subjects import KINDS, describe, names_of

@@ -1,4 +1,4 @@
-"""`describe gateway`, `route` and `backend`: listeners, ways through them, and who may take which."""
+"""`describe gateway`, `route` and `backend`: listeners, the ways through them, and their callers."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ from eastgate.reports.describe.policies import findings_field
 from eastgate.reports.describe.policy import effective_policies_field
 from eastgate.reports.describe.tables import effective_field, inherited_field, points_field, span_data
 
-# Who may take which way through a gateway: a table by host, route and backend.
-#
-# Policies at gateways look at hosts, in the header and in the TLS handshake. A client that means no harm sends the
-# same in both, and the table is about such requests: one row for each host that a rule names, and one for the others.
+# The callers of each way through a gateway: a table by host, route and backend. Policies at gateways compare the host
+# of the header and of the TLS handshake. A well-behaved client sends the same host in both, and the table covers only
+# such requests. It has one row for each host that a rule names, and one row for all others.
 
 
-_FRESH = "other--host"  # a label that nobody has
+_UNUSED_LABEL = "other--host"  # a label that no object has
 _HOSTS = frozenset({HOST, SNI})
 
 
 def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], list[Way]]) -> DescribedField:
-    """Make the effective table of some ways; `ways_of` returns those that a request may take."""
+    """Make the effective table of some ways. `ways_of` returns the ways that a request may take."""
     layers = [layer for way in ways for point in way.points for layer in cluster.layers(point)]
     asked = (atom for layer in layers for atom in layer.atoms(observed=False))
     matchers = [atom.matcher for atom in asked if isinstance(atom, Is) and atom.attribute in _HOSTS]
@@ -58,7 +57,10 @@ def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], l
 
 
 def _is_decided_by_what_it_shows(cluster: Cluster, way: Way) -> bool:
-    """Tell whether the table can hold a way: rows tell requests apart by their HTTP, which some ways do not show."""
+    """Return whether the table can show a way.
+
+    Rows distinguish requests by HTTP attributes, which some ways do not read.
+    """
     layers = (layer for point in way.points for layer in cluster.layers(point))
     return not way.hides_http or not any(attribute.needs_http for layer in layers for attribute in layer.looks_at)
 
@@ -72,7 +74,7 @@ def _destination(cluster: Cluster, host: str, facts: Facts, way: Way, *, alone: 
 
 
 def _hosts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, Facts]]:
-    """Yield each host that some rule names, each group of hosts, and all others; one entry if no rule names any."""
+    """Yield each host that a rule names, each group of hosts, and all others; one entry if no rule names a host."""
     given = list(matchers)
     exact = sorted({str(value) for matcher in given if isinstance(matcher, OneOf) for value in matcher.values})
     suffixes = sorted(
@@ -84,14 +86,14 @@ def _hosts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, Facts]]:
     for host in exact:
         yield host, Facts({HOST: host, SNI: host})
     for suffix in suffixes:
-        host = _FRESH + suffix
+        host = _UNUSED_LABEL + suffix
         others = " (others)" if any(other.endswith(suffix) for other in (*exact, *suffixes) if other != suffix) else ""
         yield f"*{suffix}{others}", Facts({HOST: host, SNI: host}, _HOSTS)
-    yield "any other host", Facts({HOST: _FRESH, SNI: _FRESH}, _HOSTS)
+    yield "any other host", Facts({HOST: _UNUSED_LABEL, SNI: _UNUSED_LABEL}, _HOSTS)
 
 
 def _without_dead_end(ways: list[Way]) -> list[Way]:
-    """Leave out the way of requests that match no route, if there is any other: it leads nowhere."""
+    """Leave out the way of requests that match no route, unless it is the only one."""
     return [way for way in ways if _route(way.points)] or ways
 
 
@@ -100,7 +102,7 @@ def _route(points: Iterable[Point]) -> str | None:
 
 
 def _way_text(way: Way) -> str:
-    """Render the route of a way and where it leads."""
+    """Render the route of a way and its destination."""
     route = _route(way.points)
     if route is None:
         return "no route" if isinstance(way.points[-1], DeadEnd) else way.where
@@ -108,7 +110,7 @@ def _way_text(way: Way) -> str:
     return f"{route}{rule}" if way.leads_to is None else f"{route}{rule} -> {way.leads_to}"
 
 
-# What is enforced where at a gateway: by its Envoy, by the authorizer, or not at all, because a route is closed.
+# The enforcer of each destination of a gateway: its Envoy, the authorizer, or none because the route is closed.
 
 
 _ENFORCERS = {
@@ -119,7 +121,7 @@ _ENFORCERS = {
 
 
 def enforcement_field(cluster: Cluster, gateway: Gateway) -> DescribedField:
-    """List each destination of a gateway, with who enforces the policies on the way to it."""
+    """List each destination of a gateway with its enforcers."""
     data: list[dict[str, object]] = []
     lines: list[str] = []
     groups = RoutingTable.of(cluster.authority.world, gateway).groups
@@ -146,7 +148,7 @@ def _entries(cluster: Cluster, gateway: Gateway, group: ListenerGroup) -> Iterat
         for candidate in host.candidates[:1]:
             route = candidate.routed.route
             title = f"{route.kind} {route.namespace}/{route.name} {host.hostname or '*'}"
-            words = "TLS is passed through: what policies cannot allow without a look at caller and request is closed"
+            words = "TLS is passed through: closed unless policies allow it without reading caller and request"
             entry: dict[str, object] = {"route": route.key, "rule": candidate.routed.rule, "to": None}
             yield {**entry, "closed": [], "passedThrough": True, "layers": []}, [title, f"  {words}"]
 
@@ -157,7 +159,9 @@ def _entry(cluster: Cluster, destination: GatewayDestination, port: int) -> tupl
     layers: list[dict[str, object]] = []
     lines = [destination.title]
     if destination.unsupported:
-        lines.append(f"  closed: the gateway cannot do all that it says: {', '.join(destination.unsupported)}")
+        lines.append(
+            f"  closed: the gateway cannot do all that the route asks for: {', '.join(destination.unsupported)}"
+        )
     elif closed:
         lines.append(f"  closed: {closed[0]}")
     for point in destination.points:
@@ -355,7 +359,7 @@ def _attached(cluster: Cluster, points: Iterable[NamedPoint | RuleNamed]) -> lis
 
 
 def _policies(cluster: Cluster, points: Iterable[NamedPoint], rules: Iterable[RuleNamed] = ()) -> DescribedField:
-    """List the policies at each point, and at those rules of routes that some target."""
+    """List the policies at each point, and those that target single rules of routes."""
     policies: dict[NamedPoint | RuleNamed, Sequence[Policy]] = {point: cluster.attached(point) for point in points}
     policies |= {rule: attached for rule in rules if (attached := cluster.attached(rule))}
     return points_field(cluster, policies)

@@ -1,6 +1,6 @@
-"""A description: fields in order, each of them as lines for a person and as data for a script.
+"""A description: ordered fields, each as lines for a person and as data for a script.
 
-The two are made side by side, so that neither can know something that the other does not.
+Both forms are built together, so that they have the same content.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from eastgate.cluster.points import Point
 from eastgate.reports.columns import Line, lay_out
 
 _BOLD, _RESET = "\033[1m", "\033[0m"
-_MOST = 20
+_MAX_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedField:
-    """One thing to say: its name in JSON and in text, the data, and the lines. Without lines, text leaves it out."""
+    """One field: its JSON key, its title, its data and its lines. A field without lines is left out of text."""
 
     key: str
     title: str
     data: object
     lines: tuple[Line, ...]
-    block: bool = False  # the lines stand below the title, even if there is one
+    block: bool = False  # the lines stand below the title, even a single one
 
     def __repr__(self) -> str:
         return brief(self, self.title)
 
 
 def value_field(key: str, title: str, data: object, text: str | None = None) -> DescribedField:
-    """Make a field of one line; without a value, it is data only."""
+    """Make a field of one line. Without a value, the field has data only."""
     line = text if text is not None else "" if data is None else str(data)
     return DescribedField(key, title, data, (line,) if line else ())
 
 
 def list_field(key: str, title: str, data: object, lines: Iterable[Line], *, none: str = "<none>") -> DescribedField:
-    """Make a field of several lines; `none` is shown where there are none."""
+    """Make a field of several lines; `none` is shown if there are none."""
     shown = tuple(lines)
     return DescribedField(key, title, data, shown or (none,), block=bool(shown))
 
@@ -52,11 +52,11 @@ class Description:
         return brief(self, " ".join(str(field.data) for field in self.fields[:3]))
 
     def to_json(self) -> dict[str, object]:
-        """Return plain data; the keys are the same for everything of one kind."""
+        """Return plain data. The keys are the same for all objects of one kind."""
         return {field.key: field.data for field in self.fields}
 
     def lines(self, *, color: bool = False, width: int | None = None) -> list[str]:
-        """Render the fields: short values beside their titles, others below them; at most `width` wide."""
+        """Render the fields at most `width` wide. Short values stand beside their titles, others below."""
         short = [field for field in self.fields if field.lines and not field.block]
         beside = max((len(field.title) for field in short), default=0) + 3
         texts: list[str] = []
@@ -74,6 +74,6 @@ class Description:
         return texts
 
 
-def shorten(lines: Sequence[str], most: int = _MOST) -> list[str]:
-    """Return the first of many lines, and how many more there are."""
+def shorten(lines: Sequence[str], most: int = _MAX_LINES) -> list[str]:
+    """Return the first lines, and the number of the others."""
     return list(lines) if len(lines) <= most else [*lines[:most], f"... and {len(lines) - most} more"]

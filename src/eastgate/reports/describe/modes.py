@@ -1,6 +1,6 @@
-"""The mode of a workload, layer by layer: what happens to a request that no rule matches.
+"""The mode of a workload in each layer: the verdict on a request that no rule matches.
 
-Each dialect brings the modes of its own layers.
+Each dialect defines the modes of its own layers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from eastgate.reports.conditions import condition_text
 
 @dataclass(frozen=True, slots=True)
 class ShownMode:
-    """The mode of a layer as it is shown: `where` and `readings` in words. `untargeted`: no policy targets it."""
+    """The mode of a layer for output: `where` and `readings` are text. `untargeted`: no policy targets it."""
 
     at: Placement
     mode: Mode
@@ -41,12 +41,12 @@ class ShownMode:
 
     @property
     def level(self) -> str:
-        """Return the level of the layer; nothing where it is of no level."""
+        """Return the level of the layer; empty for a layer without a level."""
         return "" if self.at.site is None else self.at.level
 
     @property
     def exact_why(self) -> str:
-        """Return why it is so, with the settings by which the layer reads its policies."""
+        """Return the reason, with the settings that the layer is read with."""
         return "; ".join([self.why, *self.readings])
 
     def to_json(self) -> dict[str, object]:
@@ -60,9 +60,9 @@ class ShownMode:
 
 
 def summary(shown: Iterable[ShownMode]) -> str:
-    """Return the strictest of the layers' modes, for a column.
+    """Return the strictest mode of the layers, for a column.
 
-    A layer may have a mode for each of its parts, such as HTTP and bytes. It is closed where all of its parts are.
+    A layer may have a mode for each of its parts, such as HTTP and bytes. It is closed if all of its parts are.
     """
     by_layer: dict[Placement, set[Mode]] = {}
     for each in shown:
@@ -76,14 +76,14 @@ def summary(shown: Iterable[ShownMode]) -> str:
 
 
 def stances_of(cluster: Cluster, workload: Workload) -> dict[str, Hashable]:
-    """Return what the workload itself says to each dialect that lets it have a say, by the dialect's name."""
+    """Return the stance that the workload declares for each dialect, by the name of the dialect."""
     authority = cluster.authority
     attached = programs_of(authority).attached(workload.key)
     return dict(dialects.stances(workload, attached, authority.settings, authority.world))
 
 
 def modes(cluster: Cluster, workload: Workload) -> list[ShownMode]:
-    """Return the modes of a workload: of the levels that every workload has first, then of the other layers."""
+    """Return the modes of a workload: the levels that every workload has come first, then the other layers."""
     return cluster.of_class("modes", workload.key, lambda: _modes(cluster, workload))
 
 
@@ -119,7 +119,7 @@ _INGRESS = Placement(Site.NETWORK, Direction.INGRESS)
 
 
 def isolation_text(cluster: Cluster, workloads: Sequence[Workload]) -> str | None:
-    """Say which network policies refuse what no rule of them allows to workloads; None where there are none."""
+    """Name the network policies that isolate workloads; None if there are none."""
     engine = programs_of(cluster.authority)
     shown = (mode for workload in workloads for mode in modes(cluster, workload) if mode.at == _INGRESS)
     names = sorted({str(ref) for mode in shown if mode.mode in (Mode.ALLOW_LIST, Mode.CLOSED) for ref in mode.policies})

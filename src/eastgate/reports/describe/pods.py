@@ -1,4 +1,4 @@
-"""`describe pod`: who it is, what affects it, and who may reach it."""
+"""`describe pod`: its identity, the policies that affect it, and its callers."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _identity(cluster: Cluster, workload: Workload) -> list[DescribedField]:
 
 
 def _mesh_name(cluster: Cluster, workload: Workload) -> DescribedField:
-    """Return the name that a dialect with names of its own has for the workload, where it applies to it."""
+    """Return the name of the workload in a dialect that has its own names, if the dialect applies to it."""
     stances = stances_of(cluster, workload)
     for dialect in registered().dialects:
         if dialect.words.mesh_name is not None and (not workload.is_pod or dialect.name in stances):
@@ -124,7 +124,7 @@ def _modes(cluster: Cluster, workload: Workload) -> DescribedField:
 
 
 def _brief(shown: Sequence[ShownMode]) -> list[ShownMode]:
-    """Leave out layers that no policy targets, if others have policies, and make one of equal parts of a layer."""
+    """Leave out layers without policies, if other layers have policies. Merge equal parts of a layer."""
     has_policies = any(mode.policies for mode in shown)
     brief: list[ShownMode] = []
     for _, of_layer in groupby(shown, key=lambda mode: mode.at):
@@ -140,7 +140,7 @@ def _part_of_layer(mode: ShownMode, *, is_only: bool) -> str:
 
 
 def _enforcement(cluster: Cluster, workload: Workload) -> DescribedField:
-    """List who enforces the policies of the pod, where that is known."""
+    """List the enforcers of the policies of the pod, if they are known."""
     found = cluster.enforcement(workload.key)
     rows = [[[_enforcer(each)], [each.why], [str(ref)]] for each in found for ref in each.policies]
     data = [each.to_json() for each in found]
@@ -154,7 +154,7 @@ def _enforcer(found: PolicyEnforcement) -> str:
 
 
 def pod_tables(cluster: Cluster, workload: Workload) -> list[tuple[str, EffectiveTable]]:
-    """Return the tables of who may reach its ports: one for each Service that some rule names, and one for none."""
+    """Return the tables of callers of its ports: one for each Service that a rule names, and one without a Service."""
     layers = layers_before(cluster.authority, workload)
     addressed: list[str | None] = [None]
     if any(SERVICE in layer.looks_at for layer in layers):

@@ -1,6 +1,6 @@
-"""Policies of all dialects in the same words: what they do, what they target, what their rules ask.
+"""Policies of all dialects in the same words: action, targets and rules.
 
-What is to be said is for each dialect to know (`eastgate.dialects.words`); here it becomes text.
+Each dialect supplies the content (`eastgate.dialects.words`). This module turns it into text.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from eastgate.reports.effective.words import rule_text
 from eastgate.reports.lint import Finding, lint
 from eastgate.settings import Settings
 
-# The findings of lint about one object.
+# The findings of lint about one object
 
 
-_MOST_WORKLOADS = 2_000  # lint examines all of them; with more, run it by itself
+_MAX_WORKLOADS = 2_000  # lint examines all workloads; with more, the user runs it separately
 
 
 def findings_field(cluster: Cluster, subjects: Collection[str]) -> DescribedField:
-    """List the findings about any of the subjects: workloads by key, others as `Kind/namespace/name`."""
-    if len(cluster.authority.world.workloads) > _MOST_WORKLOADS:
-        lines = [f"not looked for: there are more than {_MOST_WORKLOADS:,} workloads; run eastgate lint"]
+    """List the findings about any of the subjects: workloads by key, other objects as `Kind/namespace/name`."""
+    if len(cluster.authority.world.workloads) > _MAX_WORKLOADS:
+        lines = [f"not computed: there are more than {_MAX_WORKLOADS:,} workloads; run eastgate lint"]
         return list_field("findings", "Findings", None, lines)
     about = [finding for finding in _all(cluster) if set(finding.subjects) & set(subjects)]
     lines = [f"{finding.code.id} {finding.severity}: {finding.message}" for finding in about]
@@ -66,7 +66,7 @@ def _all(cluster: Cluster) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class TargetInWords:
-    """A target of a policy, as the draft's table prints it; `target` is what the world selects by."""
+    """A target of a policy as text, in the format of the draft's table. `target` is its selector."""
 
     kind: str
     text: str
@@ -80,7 +80,7 @@ class TargetInWords:
 
 @dataclass(frozen=True, slots=True)
 class RuleInWords:
-    """One rule: what it does, what it asks for, and its span."""
+    """One rule as text: its action, its requirements and its span."""
 
     does: str
     asks: str
@@ -89,32 +89,32 @@ class RuleInWords:
 
 
 def action_of(policy: Policy) -> str:
-    """Return what a policy does with the requests that it matches."""
+    """Return the action of a policy on the requests that it matches."""
     return dialect_of(policy).words.action(policy)
 
 
 def level_of(policy: Policy) -> str:
-    """Return where a policy is enforced."""
+    """Return the level at which a policy is enforced."""
     return dialect_of(policy).words.level(policy)
 
 
 def tier_of(policy: Policy) -> DescribedTier | None:
-    """Return the tier of a policy, if it has one."""
+    """Return the tier of a policy, or None."""
     return dialect_of(policy).words.tier(policy)
 
 
 def is_indirect(policy: Policy) -> bool:
-    """Return whether a policy is attached more widely than it applies, so that matched terms say nothing about it."""
+    """Return whether a policy is attached more widely than it applies. Its matched terms then explain nothing."""
     return dialect_of(policy).words.is_indirect(policy)
 
 
 def why_idle(policy: Policy, problem: str | None, *, selects: bool) -> str:
-    """Return why a policy that is valid changes nothing."""
+    """Return the reason why a valid policy has no effect."""
     return dialect_of(policy).words.why_idle(policy, problem, selects)
 
 
 def does_text(policy: Policy) -> str:
-    """Return what a policy does, where, and in which tier, on one line."""
+    """Return the action, level and tier of a policy on one line."""
     tier = tier_of(policy)
     parts = [action_of(policy), level_of(policy)]
     if tier is not None:
@@ -124,11 +124,11 @@ def does_text(policy: Policy) -> str:
     return ", ".join(part for part in parts if part != NO_ACTION)
 
 
-# What it targets
+# Targets
 
 
 def targets_of(policy: Policy, document: Document | None) -> list[TargetInWords]:
-    """Return its targets, with the terms of selectors in the order of the manifest."""
+    """Return the targets, with the terms of selectors in the order of the manifest."""
     order = _Order(document)
     described = dialect_of(policy).words.targets(policy)
     if described is None:
@@ -178,7 +178,7 @@ def _pods_across(target: PodsAcross, order: _Order) -> TargetInWords:
 
 
 class _Order:
-    """The order of labels in a manifest; those that it does not have come last, by name."""
+    """The order of labels in a manifest. Labels that the manifest does not have come last, by name."""
 
     def __init__(self, document: Document | None) -> None:
         self._ranks: dict[str, int] = {}
@@ -219,20 +219,20 @@ def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[
             spaces = [f"namespace {term}" for term in namespaces.matched_terms(namespace_labels)]
             return [*spaces, *pods.matched_terms(workload.labels)] or ["every pod"]
         case PodsOfService(_, service):
-            return [f"it stands behind Service {service}"]
+            return [f"it is behind Service {service}"]
         case PodsOwnedBy(_, kind, name):
             return [f"it belongs to {kind} {name}"]
         case PodsOfAccount(_, account):
             return [f"it runs as {account}"]
         case Everything():
-            return ["nobody can tell what it is about"]
+            return ["its target is unknown"]
         case PodNamed() | GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute():
             return ["it has that name"]
         case HostNamed():
             return []
 
 
-# What its rules ask
+# Rules
 
 
 def rules_in_words(policy: Policy, settings: Settings) -> list[RuleInWords]:

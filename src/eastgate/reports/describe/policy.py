@@ -1,4 +1,4 @@
-"""`describe policy`: what it really affects, its rules in words, and the status that it would show."""
+"""`describe policy`: its effects, its rules as text, and its status conditions."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ from eastgate.reports.describe.tables import span_data
 from eastgate.reports.effective import span_text
 from eastgate.reports.effective.policies import IN_FORCE, effective_policy_lines, shadowing_text
 
-# The effective policies of rules of routes: what is in force at each of them, where it is written, and what is not.
-#
-# Only policies that are folded to one have them; for others the effective table says who may come in.
+# The effective policies of rules of routes: the rules in force at each, where they are written, and the rules that
+# are not in force. Only policies that are merged into one have them. For others, the effective table shows the callers.
 
 
-_NO_POLICY = "no policy: requests are not asked about"
-_MOST = 40
+_NO_POLICY = "no policy: no rule checks requests here"
+_MAX_ROWS = 40
 
 
 def effective_policies_field(cluster: Cluster, rules: Iterable[RuleNamed]) -> DescribedField:
-    """List the effective policy of each rule; without any policy, it is data only."""
+    """List the effective policy of each rule. Without any policy, the field has data only."""
     data: list[dict[str, object]] = []
     lines: list[Line] = []
     for rule in rules:
@@ -53,7 +52,7 @@ def effective_policies_field(cluster: Cluster, rules: Iterable[RuleNamed]) -> De
 
 
 def rules_in_force_field(cluster: Cluster, policy: Policy) -> DescribedField:
-    """List where each rule of a policy is in force, and what shadows it elsewhere."""
+    """List the places where each rule of a policy is in force, and the rules that shadow it elsewhere."""
     rows: list[list[Lines]] = []
     data: list[dict[str, object]] = []
     for rule in (point for point in cluster.points(policy) if isinstance(point, RuleNamed)):
@@ -68,8 +67,8 @@ def rules_in_force_field(cluster: Cluster, policy: Policy) -> DescribedField:
             ]
     if not rows:
         return DescribedField("inForce", "In force", [], ())
-    more = [f"... and {len(rows) - _MOST} more"] if len(rows) > _MOST else []
-    return list_field("inForce", "In force", data, [*columns(("WHERE", "STATUS", "RULES"), rows[:_MOST]), *more])
+    more = [f"... and {len(rows) - _MAX_ROWS} more"] if len(rows) > _MAX_ROWS else []
+    return list_field("inForce", "In force", data, [*columns(("WHERE", "STATUS", "RULES"), rows[:_MAX_ROWS]), *more])
 
 
 def _effective(cluster: Cluster, rule: RuleNamed) -> Iterator[EffectivePolicy]:
@@ -80,7 +79,7 @@ def _effective(cluster: Cluster, rule: RuleNamed) -> Iterator[EffectivePolicy]:
 
 
 def _statuses(effective: EffectivePolicy, policy: Policy) -> Iterator[tuple[str, str, tuple[str, ...] | None]]:
-    """Yield the rules of one policy, each with its status in words, and the policies that shadow it, if any do."""
+    """Yield the rules of one policy, each with its status as text and the policies that shadow it."""
     for rule in effective.rules:
         if rule.origin.policy == policy.ref:
             yield rule.key, IN_FORCE, None
@@ -100,7 +99,7 @@ def _rule_to_json(rule: RuleNamed) -> dict[str, object]:
     }
 
 
-_MOST_RULES = 50
+_MAX_RULES = 50
 
 
 def describe_policy(cluster: Cluster, policy: Policy) -> Description:
@@ -149,8 +148,8 @@ def _rules(cluster: Cluster, policy: Policy) -> DescribedField:
         for rule in rules
     ]
     rows = [[[str(number)], [rule.does], [rule.asks], [span_text(rule.span)]] for number, rule in enumerate(rules)]
-    more = [f"... and {len(rows) - _MOST_RULES} more"] if len(rows) > _MOST_RULES else []
-    return list_field("rules", "Rules", data, [*columns(None, rows[:_MOST_RULES]), *more], none=_no_rules(policy))
+    more = [f"... and {len(rows) - _MAX_RULES} more"] if len(rows) > _MAX_RULES else []
+    return list_field("rules", "Rules", data, [*columns(None, rows[:_MAX_RULES]), *more], none=_no_rules(policy))
 
 
 def _no_rules(policy: Policy) -> str:
@@ -170,7 +169,7 @@ def _affects(cluster: Cluster, policy: Policy) -> DescribedField:
 
 
 def _not_enforced(cluster: Cluster, policy: Policy) -> DescribedField:
-    """List the points where nothing enforces a policy, or nothing is certain to."""
+    """List the points where no enforcer is certain to apply a policy."""
     unenforced = cluster.unenforced(policy)
     data = [{**each.to_json(), "policies": [str(policy.ref)]} for each in unenforced.values()]
     lines = [f"{each.at}: {'' if each.certain else 'not certain: '}{each.why}" for each in unenforced.values()]
@@ -182,7 +181,7 @@ def _plural(count: int, noun: str) -> str:
 
 
 def _why_not(cluster: Cluster, policy: Policy) -> str:
-    """Return why a policy that is read and right changes nothing."""
+    """Return the reason why a valid policy has no effect."""
     problem = next(
         (condition.message for condition in conditions_of(cluster, policy) if condition.status == "False"), None
     )
@@ -202,7 +201,7 @@ def _references(cluster: Cluster, policy: Policy) -> DescribedField:
 
 
 def conditions_of(cluster: Cluster, policy: Policy) -> list[Condition]:
-    """Return the conditions that the status of a policy would show."""
+    """Return the conditions of the status of a policy."""
     authority = cluster.authority
     return dialects.conditions(policy, cluster.beside(policy), authority.settings, authority.world)
 

@@ -1,4 +1,6 @@
-"""Find what to describe: `pod cart`, `pods/cart`, `policy AuthorizationPolicy/cart-from-web`, as people write it."""
+"""Lookup of the object to describe, in the forms that people type: `pod cart`, `pods/cart`, `policy
+AuthorizationPolicy/cart-from-web`.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,10 @@ from eastgate.reports.describe.tables import effective_field, labels_text, polic
 from eastgate.reports.effective import span_text
 from eastgate.reports.kinds import UnknownKind, Word, policy_kinds, word_of
 
-# `describe namespace`: its workloads, which of them are open, and its policies.
+# `describe namespace`: its workloads, the open ones among them, and its policies.
 
 
-_MOST = 50
+_MAX_ROWS = 50
 
 
 def describe_namespace(cluster: Cluster, name: str) -> Description:
@@ -49,8 +51,8 @@ def describe_namespace(cluster: Cluster, name: str) -> Description:
         ]
         for workload in workloads
     ]
-    table = columns(["WORKLOAD", "SERVICEACCOUNT", "PORTS", "POLICIES", "MODE"], rows[:_MOST]) if rows else []
-    more = [f"... and {len(rows) - _MOST} more"] if len(rows) > _MOST else []
+    table = columns(["WORKLOAD", "SERVICEACCOUNT", "PORTS", "POLICIES", "MODE"], rows[:_MAX_ROWS]) if rows else []
+    more = [f"... and {len(rows) - _MAX_ROWS} more"] if len(rows) > _MAX_ROWS else []
     services = sorted(key for key, service in world.services.items() if service.namespace == name)
     return Description(
         (
@@ -103,7 +105,7 @@ def _namespace_policies(cluster: Cluster, name: str) -> DescribedField:
     return list_field("policies", "Policies", data, columns(None, rows))
 
 
-# `describe service`: the pods behind it, where they differ, and who may reach all of them.
+# `describe service`: the pods behind it, their differences, and the callers of all of them.
 
 
 def describe_service(cluster: Cluster, service: Service) -> Description:
@@ -157,7 +159,7 @@ def _targets(cluster: Cluster, service: Service, port: ServicePort, pods: list[W
 
 
 def _differences(cluster: Cluster, pods: list[Workload]) -> DescribedField:
-    """Group the pods that decide alike; a Service should have no more than one group."""
+    """Group the pods that decide alike. A Service should have one group."""
     groups: dict[int, list[Workload]] = {}
     for pod in pods:
         groups.setdefault(id(programs_of(cluster.authority).program(pod.key)), []).append(pod)
@@ -175,12 +177,12 @@ def _differences(cluster: Cluster, pods: list[Workload]) -> DescribedField:
 def _effective(cluster: Cluster, service: Service, pods: list[Workload]) -> DescribedField:
     table = service_table(cluster, service)
     if table is None:
-        return list_field("effective", "Effective", [], [], none="there is nothing behind it to reach")
+        return list_field("effective", "Effective", [], [], none="no workload is behind it")
     return effective_field(cluster, [("", table)], workloads=pods)
 
 
 def service_table(cluster: Cluster, service: Service) -> EffectiveTable | None:
-    """Return the table of who may reach its ports: a port is allowed only where every pod behind it allows."""
+    """Return the table of callers of its ports. A port is allowed only if every pod behind the Service allows it."""
     destinations = [
         EffectiveDestination(str(port), entrance.passages[0].points, (port,))
         for entrance in service_alone(cluster.authority, service).entrances
@@ -195,12 +197,12 @@ KINDS = ("pod", "service", "gateway", "route", "backend", "namespace", "policy")
 _CONTROLLERS = {kind.lower(): kind for kind in CONTROLLER_KINDS}
 _ROUTES = {kind.lower() for kind in ROUTE_KINDS}
 
-# A thing that can be described: its namespace, its name, and how to describe it.
+# An object that can be described: its namespace, its name, and a function that describes it.
 Candidate = tuple[str | None, str, Callable[[], Description]]
 
 
 def describe(cluster: Cluster, kind: str, name: str | None, namespace: str | None) -> list[Description]:
-    """Describe everything of a kind, or everything of it that has a name. Raises QuestionError where nothing has it."""
+    """Describe all objects of a kind, or all that have a name. Raises QuestionError if there is none."""
     word = word_of(kind)
     candidates = [candidate for candidate in _candidates(cluster, word, kind) if namespace in (None, candidate[0])]
     if name is None:
@@ -212,10 +214,10 @@ def describe(cluster: Cluster, kind: str, name: str | None, namespace: str | Non
 
 
 def _add_unconsidered(cluster: Cluster, description: Description) -> Description:
-    """Add to a description what was not considered, for any caller from anywhere."""
+    """Add to a description the objects that were not considered, for any caller from anywhere."""
     if not description.points:
         return description
-    has_network = all(isinstance(point, str) for point in description.points)  # as those of workloads have
+    has_network = all(isinstance(point, str) for point in description.points)  # points of workloads are texts
     unconsidered = cluster.unconsidered(description.points, network=not has_network)
     lost = list_left_out(unconsidered.matches)
     lines = (*lost, *list_unconsidered(unconsidered, cluster.authority.unread))
@@ -230,7 +232,9 @@ def names_of(cluster: Cluster, kind: str, namespace: str | None = None) -> list[
 
 
 def _is_name_of(text: str, word: Word, candidate: Candidate) -> bool:
-    """Return whether a text is a candidate's name, with or without its namespace; of a policy, also with its kind."""
+    """Return whether a text is the name of a candidate, with or without its namespace; for a policy, also with its
+    kind.
+    """
     namespace, name, _ = candidate
     bare = name.rpartition("/")[2]
     names = {name, bare, f"{namespace}/{bare}"}
@@ -276,7 +280,7 @@ def _candidates(cluster: Cluster, word: Word, text: str) -> Iterator[Candidate]:
 def _explain_unknown(kind: str) -> str:
     near = did_you_mean(kind.lower(), [*KINDS, *policy_kinds()])
     hint = f"; did you mean {near}?" if near else f": write {', '.join(KINDS)}, or the kind of a policy"
-    return f"`{kind}` is no kind that can be described{hint}"
+    return f"`{kind}` is not a kind that can be described{hint}"
 
 
 def _sorted(declared: Mapping[str, T]) -> list[T]:
@@ -289,7 +293,7 @@ def _namespaces(cluster: Cluster) -> list[str]:
 
 
 def _pods(cluster: Cluster, kind: str) -> Iterator[Candidate]:
-    """Yield workloads by their own names, and by those of their owners."""
+    """Yield workloads by their own names, and by the names of their owners."""
     wanted = _CONTROLLERS.get(kind)
     for key in sorted(cluster.authority.world.workloads):
         workload = cluster.authority.world.workloads[key]

@@ -1,4 +1,4 @@
-"""The parts that several descriptions share: policies in tables, and the effective table."""
+"""Parts that several descriptions share: tables of policies, and the effective table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from eastgate.reports.describe.policies import (
 )
 from eastgate.reports.effective import span_text, table_text, table_to_json
 
-# The draft's own table, to the space: see "Enhanced Discoverability" in GEP-3779.
+# The table of the draft, with the same spacing: see "Enhanced Discoverability" in GEP-3779.
 _HEADERS = ("Type", "Name", "Target Kind", "Target Name/Expression")
 _RULE = ("----", "----", "-----------", "-----------")
 _WIDTHS = (23, 37, 14, 0)
@@ -42,12 +42,15 @@ def labels_text(labels: Mapping[str, str]) -> list[str]:
 
 
 def inherited_field(cluster: Cluster, policies: Sequence[Policy], workload: Workload | None = None) -> DescribedField:
-    """Make the draft's `InheritedPolicies` table; of a policy with several targets, those that select the workload."""
+    """Make the draft's `InheritedPolicies` table.
+
+    For a policy with several targets, list those that select the workload.
+    """
     rows: list[tuple[str, str, str, str]] = []
     for policy in policies:
         for target in targets_of(policy, cluster.document(policy.ref)):
-            meant = target.target
-            if workload is None or meant is None or cluster.authority.world.target_matches(meant, workload):
+            selecting = target.target
+            if workload is None or selecting is None or cluster.authority.world.target_matches(selecting, workload):
                 rows.append((policy.ref.kind, policy.ref.name, target.kind, target.expression))
     rows = list(dict.fromkeys(rows))
     data = [dict(zip(("type", "name", "targetKind", "targetExpression"), row, strict=True)) for row in rows]
@@ -58,7 +61,7 @@ def inherited_field(cluster: Cluster, policies: Sequence[Policy], workload: Work
 
 
 def effect_of(cluster: Cluster, ref: PolicyRef, point: Point) -> str:
-    """Return how a policy that targets a point acts there: `enforced`, `audit` or `none`."""
+    """Return the effect of a policy at a point that it targets: `enforced`, `audit` or `none`."""
     effects = cluster.effects(point)
     return "enforced" if ref in effects.enforced else "audit" if ref in effects.observed else "none"
 
@@ -66,7 +69,7 @@ def effect_of(cluster: Cluster, ref: PolicyRef, point: Point) -> str:
 def policies_on(cluster: Cluster, workload: Workload) -> list[Policy]:
     """Return the policies that select a workload by their own target, and those that act on it through another.
 
-    Of those that are attached more widely than they apply, only what has an effect there.
+    A policy that is attached more widely than it applies is listed only if it has an effect.
     """
     attached = [policy for policy in cluster.attached(workload.key) if policy.targets]
     return [
@@ -77,22 +80,22 @@ def policies_on(cluster: Cluster, workload: Workload) -> list[Policy]:
 
 
 def policies_field(cluster: Cluster, policies: Sequence[Policy], workload: Workload) -> DescribedField:
-    """List each policy on a workload, with what it does and which terms of its selector matched."""
+    """List each policy on a workload, with its action and the terms of its selector that matched."""
     world = cluster.authority.world
     labels = world.namespace(workload.namespace).labels
     data: list[dict[str, object]] = []
     lines: list[str] = []
     for policy in policies:
         effect = effect_of(cluster, policy.ref, workload.key)
-        meant = [target for target in policy.targets if world.target_matches(target, workload)]
-        terms = [matched_terms(target, workload, labels) for target in meant]
+        selecting = [target for target in policy.targets if world.target_matches(target, workload)]
+        terms = [matched_terms(target, workload, labels) for target in selecting]
         words = targets_of(policy, cluster.document(policy.ref))
         data.append({**policy_data(policy), "effect": effect, "matched": terms, **_targets(cluster, policy)})
         lines.append(f"{policy.ref}  {does_text(policy)}  {span_text(policy.span)}")
         lines.append("  target   " + "; ".join(f"{target.kind} {target.expression}" for target in words))
         lines += [f"  matched  {', '.join(matched)}" for matched in terms[:1] if not is_indirect(policy)]
         if effect == "none":
-            lines.append("  effect   none: nothing of it is in force here")
+            lines.append("  effect   none: no rule of it is in force here")
     return list_field("policies", "Policies", data, lines)
 
 
@@ -102,7 +105,7 @@ def _targets(cluster: Cluster, policy: Policy) -> dict[str, object]:
 
 
 def policy_data(policy: Policy) -> dict[str, object]:
-    """Return the data that every list of policies has for a policy."""
+    """Return the data of a policy that every list of policies has."""
     tier = tier_of(policy)
     return {
         "kind": policy.ref.kind,
@@ -141,7 +144,7 @@ def effective_field(
     title: str = "PORT",
     workloads: Sequence[Workload] = (),
 ) -> DescribedField:
-    """Make the field of the effective table; of several tables, each below a line that says what it is about.
+    """Make the field of the effective table. Several tables each stand below a line that names their subject.
 
     `workloads` are those behind the destinations.
     """

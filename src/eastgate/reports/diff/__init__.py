@@ -1,4 +1,4 @@
-"""Two sets of policies compared: which requests change their verdict, as people say it.
+"""Comparison of two sets of policies: the requests that change their verdict.
 
 `grouping` merges the differences that `eastgate.reach` finds, `model` has the result, and `text`, `markdown` and
 `findings` write it.

@@ -16,8 +16,8 @@ NARROWER = Code(
 )
 NOT_PROVEN = Code(
     "EG6203",
-    "it is not proven what changes",
-    "Of two sets of policies that were compared it could not be found out whether some requests change their verdict: "
-    "there are too many cases, an authorizer was changed, or there is something that cannot be read.",
+    "not all changes of verdicts are proven",
+    "Eastgate could not prove whether some requests change their verdict between the two sets of policies: there are "
+    "too many cases, an authorizer changed, or an object cannot be read.",
     Severity.WARNING,
 )

@@ -1,4 +1,4 @@
-"""Differences merged as people say them: callers, ports and destinations to which the same happens are one change."""
+"""Differences merged for output: callers, ports and destinations with the same outcome are one change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from eastgate.reports.diff.model import ChangedPorts
 
 @dataclass(frozen=True, slots=True)
 class ChangeGroup:
-    """Differences that are one to people; the first stands for all. `when` holds for all of them that are plain."""
+    """Differences that are shown as one; the first represents all.
+
+    `when` holds for all of them with plain spellings.
+    """
 
     kind: DestinationKind
     callers: CallerSet
@@ -37,7 +40,7 @@ class ChangeGroup:
 
 
 def group(differences: Iterable[VerdictDifference]) -> list[ChangeGroup]:
-    """Merge differences, those to allow first."""
+    """Merge differences. Those that become allowed come first."""
     parts = [_single(difference) for difference in differences]
     parts = _merged(parts, lambda part: (*_where(part), part.when), _join_callers)
     parts = _merged(parts, lambda part: (*_where(part), part.callers), _join_conditions)
@@ -78,7 +81,7 @@ def _ports(pair: Pair, entrances: Sequence[Entrance]) -> ChangedPorts:
     return ChangedPorts(tuple(numbers), others, every and (others or pair.kind is DestinationKind.GATEWAY))
 
 
-# What is merged
+# Merging
 
 
 def _merged(
@@ -93,7 +96,7 @@ def _merged(
 
 
 def _where(part: ChangeGroup) -> tuple[Hashable, ...]:
-    """Return what is the same for all differences of one entrance that are decided alike."""
+    """Return the key that all differences of one entrance that are decided alike share."""
     difference = part.differences[0]
     return id(difference.pair), id(difference.entrance), part.spellings, part.decided
 
@@ -135,7 +138,7 @@ def _join_entrances(parts: Sequence[ChangeGroup]) -> ChangeGroup:
 
 
 def _is_at_unknown_port(part: ChangeGroup) -> bool:
-    """Return whether the example of a group is at a port that its workload does not declare."""
+    """Return whether the example of a group uses a port that its workload does not declare."""
     confirmation = part.differences[0].confirmation
     return confirmation is None or not confirmation.is_declared
 
@@ -150,7 +153,7 @@ def _join_spellings(parts: Sequence[ChangeGroup]) -> ChangeGroup:
 
 
 def _folded(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
-    """Return the groups with those of odd spellings in a plain one that says the same of its requests, and more."""
+    """Merge a group of odd spellings into a plain group with the same outcome that covers its requests."""
     plain = [part for part in groups if part.spellings == (Spelling.PLAIN,)]
     alone: list[ChangeGroup] = []
     for part in groups:

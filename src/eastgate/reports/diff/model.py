@@ -1,4 +1,4 @@
-"""The result of a comparison: changes as people say them, and the JSON of `eastgate diff`."""
+"""The result of a comparison: its changes, and the JSON of `eastgate diff`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPELLINGS = {
 
 
 class FailOn(enum.StrEnum):
-    """The changes that a comparison fails for: the values of `--fail-on`."""
+    """The changes for which a comparison fails: the values of `--fail-on`."""
 
     WIDER = "wider"
     NARROWER = "narrower"
@@ -28,7 +28,7 @@ class FailOn(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangedPorts:
-    """Ports of a change. `others`: also those that nothing names; `every`: there are no ports beside them."""
+    """Ports of a change. `others`: also ports that no object names; `every`: all ports."""
 
     numbers: tuple[int, ...]
     others: bool = False
@@ -37,10 +37,10 @@ class ChangedPorts:
 
 @dataclass(frozen=True, slots=True)
 class ChangedRequests:
-    """Requests as people say them. `condition` None: all of these callers to these destinations.
+    """Requests of a change, for output. `condition` None: all requests of these callers to these destinations.
 
-    `callers` are the ids that `eastgate graph` has for them too. `spellings` are those of paths and hosts, `plain` and
-    the other values of `SPELLINGS`. `destination_words` say what destinations are that are invented.
+    `callers` are the ids that `eastgate graph` uses. `spellings` are those of paths and hosts, `plain` and the other
+    values of `SPELLINGS`. `destination_words` describe invented destinations.
     """
 
     callers: tuple[str, ...]
@@ -56,7 +56,7 @@ class ChangedRequests:
 
     @property
     def target_words(self) -> tuple[str, ...]:
-        """Return the destinations as people say them."""
+        """Return the destinations as text."""
         return self.destination_words or self.destinations
 
     def to_json(self) -> dict[str, object]:
@@ -77,7 +77,7 @@ class ChangedRequests:
 
 @dataclass(frozen=True, slots=True)
 class SideVerdict:
-    """The verdict of one side on the example, the rule that decided, if one did, and the reason in a sentence."""
+    """The verdict of one side on the example, the rule that decided, if any, and the reason in a sentence."""
 
     allowed: bool
     policy: str | None
@@ -102,7 +102,7 @@ class SideVerdict:
 
 @dataclass(frozen=True, slots=True)
 class VerdictChange:
-    """Requests that change their verdict. `example` are words of `check`, of which both engines were asked."""
+    """Requests that change their verdict. `example` are arguments of `check`; both engines have decided it."""
 
     requests: ChangedRequests
     old: SideVerdict
@@ -130,7 +130,7 @@ class VerdictChange:
 
 @dataclass(frozen=True, slots=True)
 class Unproven:
-    """What could not be proven: why, what it is about, and the requests that may change, where it is about some."""
+    """A part that could not be proven: the reason, its subject, and the requests that may change, if they are known."""
 
     reason: DoubtReason
     subject: str
@@ -146,10 +146,10 @@ class Unproven:
 
 @dataclass(frozen=True, slots=True)
 class InventedWorkloads:
-    """Workloads that stand for those that policies would select. `names` say what they are, each kind once.
+    """Workloads that Eastgate invents for the selectors of policies. `names` describe them, each kind once.
 
-    `ports` are numbers that stand for ports by name. `objects` are the workloads and their namespaces, as objects of
-    the Kubernetes API.
+    `ports` are the numbers of ports that have only a name. `objects` are the workloads and their namespaces, as objects
+    of the Kubernetes API.
     """
 
     names: tuple[str, ...]
@@ -166,10 +166,10 @@ class InventedWorkloads:
 
 @dataclass(frozen=True, slots=True)
 class DiffReport:
-    """Two sets of policies compared. `common`: how many destinations are on both sides.
+    """Two sets of policies compared. `common`: the number of destinations on both sides.
 
-    `source` are the arguments by which the commands of examples read manifests, or a cluster. `invented` are workloads
-    that stand for those that policies would select, where neither side declares any.
+    `source` are the arguments with which the example commands read manifests or a cluster. `invented` are workloads for
+    the selectors of policies, if neither side declares any workload.
     """
 
     changes: tuple[VerdictChange, ...]
@@ -186,17 +186,17 @@ class DiffReport:
 
     @property
     def proven(self) -> bool:
-        """Return whether every request that changes is in some change."""
+        """Return whether the changes are proven to be complete."""
         return not self.unproven and not self.is_void
 
     @property
     def is_void(self) -> bool:
-        """Return whether there was nothing to compare."""
+        """Return whether there is nothing to compare."""
         return not self.common and not self.changes
 
     @property
     def equal(self) -> bool:
-        """Return whether it is proven that no request to what is on both sides changes its verdict."""
+        """Return whether it is proven that no request to a destination of both sides changes its verdict."""
         return self.proven and not self.changes
 
     @property
@@ -210,13 +210,13 @@ class DiffReport:
         return len(self.changes) - self.wider
 
     def failing(self, fail_on: FailOn) -> Iterator[VerdictChange]:
-        """Yield the changes that such a comparison fails for."""
+        """Yield the changes for which the comparison fails."""
         for change in self.changes:
             if fail_on is FailOn.ANY or change.is_wider is (fail_on is FailOn.WIDER):
                 yield change
 
     def status(self, fail_on: FailOn) -> int:
-        """Return the exit status: 0 no such change, 1 some, 3 none was found and that is not proven."""
+        """Return the exit status: 0 without such a change, 1 with one, 3 if none was found but that is not proven."""
         if any(True for _ in self.failing(fail_on)):
             return 1
         return 0 if self.proven else 3

@@ -1,4 +1,4 @@
-"""Compares two authorities, and says it as people do."""
+"""Comparison of two authorities."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from eastgate.reports.diff.model import (
 from eastgate.reports.effective.words import ANY_IDENTITY, ANYONE
 from eastgate.reports.invented import Invention, has_no_workloads, invent
 
-# Sets of callers as ids and as words: all accounts of a namespace are `sa:shop/*`, not a list of them.
+# Sets of callers as ids and as text. All accounts of a namespace are `sa:shop/*`, not a list.
 
 
 _OTHERS = {
@@ -46,7 +46,7 @@ _OTHERS = {
 
 
 class CallerWords:
-    """Names sets of callers."""
+    """The ids and texts of sets of callers."""
 
     def __init__(self, callers: CallerSets, invented: Invention | None = None) -> None:
         self._callers = callers
@@ -65,22 +65,25 @@ class CallerWords:
                 self._identities |= 1 << number
 
     def _namespace(self, cell: CallerCell) -> str | None:
-        """Return the namespace of accounts of the trust domain."""
+        """Return the namespace of a cell of accounts in the trust domain."""
         account = cell.account_in(self._domain)
         return (account[0] or None) if account is not None else None
 
     def ids(self, chosen: CallerSet) -> tuple[str, ...]:
-        """Return the ids of cells, as `eastgate graph` has them."""
+        """Return the ids of cells that `eastgate graph` uses."""
         return tuple(cell.id_in(self._domain) for cell in self._callers.cells_in(chosen))
 
     def invented(self, chosen: CallerSet) -> list[str]:
-        """Return the invented pods that these callers are; none where others are among them."""
+        """Return the invented pods that these callers are; none if the set has other callers too."""
         if chosen & ~self._invented:
             return []
         return [key for number, key in self._pods.items() if chosen >> number & 1]
 
     def words(self, chosen: CallerSet) -> tuple[str, ...]:
-        """Return the callers of a set in few words. An invented account is one of the others of its namespace."""
+        """Return a short text for each caller of a set.
+
+        An invented account is one of the other accounts of its namespace.
+        """
         if chosen & ~self._invented:
             chosen &= ~self._invented
             everybody, identities = self._callers.everybody & ~self._invented, self._identities & ~self._invented
@@ -125,8 +128,8 @@ _PROPER_PATHS = Facts({REFUSED_PATH: None})
 def diff(old: Authority, new: Authority, *, unread: bool = True) -> DiffReport:
     """Compare two authorities that have the same settings.
 
-    `unread`: objects of kinds that are not read keep the result from being proven, where they may make a difference.
-    Workloads are invented where neither side has any.
+    `unread`: objects of unread kinds prevent a proof if they may make a difference. If neither side has workloads, they
+    are invented.
     """
     inventions = invent(old, new) if has_no_workloads(old, new) else []
     reports: list[DiffReport] = []
@@ -139,7 +142,7 @@ def diff(old: Authority, new: Authority, *, unread: bool = True) -> DiffReport:
 def _together(
     reports: Sequence[DiffReport], inventions: Sequence[Invention], old: Authority, new: Authority
 ) -> DiffReport:
-    """Return the results for workloads that cannot exist together as one."""
+    """Merge the results for workloads that cannot exist together."""
     changes = {repr(each.to_json()): each for report in reports for each in report.changes}
     unproven = {repr(each.to_json()): each for report in reports for each in report.unproven}
     if not all(each.is_all for each in inventions):
@@ -162,7 +165,7 @@ def _together(
 
 
 def _without_target(old: Authority, new: Authority, changed: Collection[str]) -> Iterator[str]:
-    """Yield the policies that have changed and name something that is not there, and nothing that is."""
+    """Yield the changed policies whose targets do not exist on either side."""
     found: set[str] = set()
     for authority in (old, new):
         for policy in authority.policies:
@@ -187,14 +190,14 @@ def _is_there(target: Target, world: World) -> bool:
 
 
 def report_of(comparison: AuthorityComparison, *, unread: bool = True, invented: Invention | None = None) -> DiffReport:
-    """Return a comparison as people say it."""
+    """Return a comparison for output."""
     words = CallerWords(comparison.callers, invented)
     namer = _Namer(words, invented)
     differences = [each for each in comparison.differences if not namer.is_beside(each)]
     doubtful = [doubt.difference for doubt in comparison.doubts if doubt.difference is not None]
-    said = {_subject(each) for each in (*differences, *doubtful) if not _is_refused(each)}
-    changes = [_change(each, namer) for each in group(_worth_saying(differences, said))]
-    unproven = [*_unproven(comparison, namer, said)]
+    shown_subjects = {_subject(each) for each in (*differences, *doubtful) if not _is_refused(each)}
+    changes = [_change(each, namer) for each in group(_without_refused(differences, shown_subjects))]
+    unproven = [*_unproven(comparison, namer, shown_subjects)]
     if unread:
         unproven += [Unproven(DoubtReason.UNREAD, name) for name in _unread(comparison)]
     unproven += [Unproven(DoubtReason.LEFT_OUT, part) for part in _left_out(comparison)]
@@ -217,24 +220,28 @@ def _subject(difference: VerdictDifference) -> _Subject:
 
 
 def _is_refused(difference: VerdictDifference) -> bool:
-    """Return whether a difference is about such paths alone as every proxy refuses."""
+    """Return whether a difference covers only paths that every proxy refuses."""
     return residual(difference.when, _PROPER_PATHS) == NEVER
 
 
-def _worth_saying(differences: Iterable[VerdictDifference], said: Collection[_Subject]) -> list[VerdictDifference]:
-    """Leave out differences of paths that proxies refuse where other requests change alike: a proxy comes or goes."""
-    return [each for each in differences if not _is_refused(each) or _subject(each) not in said]
+def _without_refused(
+    differences: Iterable[VerdictDifference], shown_subjects: Collection[_Subject]
+) -> list[VerdictDifference]:
+    """Leave out differences of refused paths if other requests change alike: the cause is a proxy that was added or
+    removed.
+    """
+    return [each for each in differences if not _is_refused(each) or _subject(each) not in shown_subjects]
 
 
 @dataclass(frozen=True, slots=True)
 class _Namer:
-    """Names callers and workloads, also those that are invented."""
+    """Names callers and workloads, including invented ones."""
 
     callers: CallerWords
     invented: Invention | None
 
     def caller(self, each: ChangeGroup) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the ids of callers and their words: invented pods are callers themselves."""
+        """Return the ids and texts of the callers. Invented pods are callers of their own."""
         pods = self.callers.invented(each.callers)
         if self.invented is not None and pods:
             words = dict.fromkeys(map(self.invented.words, pods))
@@ -247,19 +254,19 @@ class _Namer:
         return bool(pods) and set(pods) <= set(difference.pair.members)
 
     def facts(self, key: str) -> Facts:
-        """Return what network policies know of an invented pod."""
+        """Return the facts that network policies know about an invented pod."""
         assert self.invented is not None  # noqa: S101 - else there are none
         pod = self.invented.pods[key]
         home = self.invented.namespaces.get(pod.namespace) or Namespace(pod.namespace)
         return Facts({SOURCE_LABELS: labels_text(pod.labels), SOURCE_NAMESPACE: labels_text(home.labels)})
 
     def destination(self, name: str) -> str:
-        """Return a destination as people say it."""
+        """Return the text of a destination."""
         key = name.partition(":")[2]
         return self.invented.words(key) if self.invented is not None and key in self.invented.pods else name
 
     def text(self, text: str) -> str:
-        """Return a sentence with what invented pods are in the place of their names."""
+        """Replace the names of invented pods in a sentence by their description."""
         return text if self.invented is None else self.invented.in_words(text)
 
 
@@ -274,14 +281,14 @@ def _requests(each: ChangeGroup, namer: _Namer) -> ChangedRequests:
     if Spelling.PLAIN not in each.spellings and condition is None:
         condition = _SPELLED[each.spellings[0]] if len(each.spellings) == 1 else _ODD
     spellings = tuple(SPELLINGS[spelling] for spelling in each.spellings)
-    said = tuple(dict.fromkeys(map(namer.destination, names))) if namer.invented is not None else ()
-    return ChangedRequests(ids, words, tuple(names), each.ports, condition, spellings, said)
+    descriptions = tuple(dict.fromkeys(map(namer.destination, names))) if namer.invented is not None else ()
+    return ChangedRequests(ids, words, tuple(names), each.ports, condition, spellings, descriptions)
 
 
 _SPELLED = {
     Spelling.ENCODED_SLASH: "a path with an encoded slash",
     Spelling.RESPELLED: "a path that is spelled otherwise than patterns expect",
-    Spelling.BAD_HOST: "a host that is none",
+    Spelling.BAD_HOST: "an invalid host",
 }
 _ODD = "a path or a host that is spelled oddly"
 
@@ -302,7 +309,7 @@ def _side(decision: Decision, ending: Ending, namer: _Namer) -> SideVerdict:
     if decision.allowed == ending.allowed:
         reason = namer.text(decision.reason)
         return SideVerdict(decision.allowed, decision.policy, decision.rule, decision.span, reason)
-    origin = ending.origin  # the answer to the question is about another of the pods behind its Service
+    origin = ending.origin  # the outcome comes from another pod behind the Service
     policy = origin.policy if origin is not None else None
     return SideVerdict(
         ending.allowed,
@@ -313,23 +320,25 @@ def _side(decision: Decision, ending: Ending, namer: _Namer) -> SideVerdict:
     )
 
 
-def _unproven(comparison: AuthorityComparison, namer: _Namer, said: Collection[_Subject]) -> Iterator[Unproven]:
+def _unproven(
+    comparison: AuthorityComparison, namer: _Namer, shown_subjects: Collection[_Subject]
+) -> Iterator[Unproven]:
     by_reason: dict[tuple[DoubtReason, str], list[VerdictDifference]] = {}
     shown = [each for each in comparison.differences if namer.callers.invented(each.callers)]
     for doubt in comparison.doubts:
         doubtful = doubt.difference if doubt.reason is DoubtReason.NOT_CONFIRMED else None
         if doubtful is not None and _is_shown(doubtful, shown, namer):
-            continue  # an invented pod shows it
+            continue  # an invented pod is the example
         by_reason.setdefault(_kind(doubt), []).extend([doubt.difference] if doubt.difference is not None else [])
     for (reason, subject), differences in by_reason.items():
         if not differences:
             yield Unproven(reason, namer.text(subject))
-        for each in group(_worth_saying(differences, said)):
+        for each in group(_without_refused(differences, shown_subjects)):
             yield Unproven(reason, namer.text(subject), each.is_wider, _requests(each, namer))
 
 
 def _is_shown(doubtful: VerdictDifference, shown: Iterable[VerdictDifference], namer: _Namer) -> bool:
-    """Return whether an invented pod with the labels of doubtful callers is an example of them."""
+    """Return whether an invented pod that changes its verdict is an example of the doubtful callers."""
     for each in shown:
         same = each.pair is doubtful.pair and each.entrance is doubtful.entrance
         if same and each.new.allowed is doubtful.new.allowed:
@@ -341,14 +350,14 @@ def _is_shown(doubtful: VerdictDifference, shown: Iterable[VerdictDifference], n
 
 def _kind(doubt: ComparisonDoubt) -> tuple[DoubtReason, str]:
     if doubt.reason is DoubtReason.NOT_CONFIRMED:
-        return doubt.reason, ""  # the requests say what it is about
+        return doubt.reason, ""  # the requests name the subject
     return doubt.reason, doubt.subject
 
 
 def _unread(comparison: AuthorityComparison) -> Iterator[str]:
     """Yield the objects of unread kinds that may make a difference.
 
-    Those that are the same on both sides do not, where all that they may act on is the same too.
+    An object makes no difference if it is the same on both sides and all objects that it may act on are the same.
     """
     before, after = (
         {str(unread): unread for unread in authority.unread_objects.objects if _acts(unread) and unread.part is None}
@@ -358,7 +367,7 @@ def _unread(comparison: AuthorityComparison) -> Iterator[str]:
 
 
 def _left_out(comparison: AuthorityComparison) -> Iterator[str]:
-    """Yield the parts that cannot be read and may make a difference, likewise."""
+    """Yield the unread parts that may make a difference, by the same rule."""
     before, after = (
         {str(unread.part): unread for unread in authority.unread_objects.objects if _acts(unread) and unread.part}
         for authority in (comparison.old, comparison.new)
@@ -369,7 +378,7 @@ def _left_out(comparison: AuthorityComparison) -> Iterator[str]:
 def _otherwise(
     comparison: AuthorityComparison, before: Mapping[str, Unread], after: Mapping[str, Unread]
 ) -> Iterator[str]:
-    """Yield the names of objects that are on one side alone or say something else, or act in another world."""
+    """Yield the names of objects that differ between the sides, or whose world differs."""
     same_world = comparison.old.world.objects == comparison.new.world.objects
     for name in sorted(before.keys() | after.keys()):
         was, now = before.get(name), after.get(name)

@@ -1,4 +1,4 @@
-"""Changes in sentences. No code reads them."""
+"""Changes as sentences. No code parses them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from eastgate.reports.diff.model import (
     VerdictChange,
 )
 
-_MOST_NAMES = 4
+_MAX_NAMES = 4
 
 
-def _names(names: Sequence[str], most: int = _MOST_NAMES) -> str:
+def _names(names: Sequence[str], most: int = _MAX_NAMES) -> str:
     more = len(names) - most
     return ", ".join(names) if more <= 1 else f"{', '.join(names[:most])} and {more} more"
 
@@ -43,7 +43,7 @@ def _ports(ports: ChangedPorts) -> str:
 _ALSO = {
     SPELLINGS[Spelling.ENCODED_SLASH]: "with encoded slashes",
     SPELLINGS[Spelling.RESPELLED]: "with oddly spelled paths",
-    SPELLINGS[Spelling.BAD_HOST]: "with a host that is none",
+    SPELLINGS[Spelling.BAD_HOST]: "with an invalid host",
 }
 
 
@@ -56,12 +56,12 @@ def requests_text(requests: ChangedRequests) -> str:
 
 
 def headline(change: VerdictChange) -> str:
-    """Say what changes."""
+    """Return the sentence that says which requests change."""
     return f"now {'allowed' if change.is_wider else 'denied'}: {requests_text(change.requests)}"
 
 
 def cause(side: SideVerdict) -> str:
-    """Name the rule that decides, or say that none does."""
+    """Name the rule that decides, or say that no rule does."""
     if side.policy is None:
         return side.reason
     location = f" ({side.span.location})" if side.span is not None else ""
@@ -69,38 +69,38 @@ def cause(side: SideVerdict) -> str:
 
 
 def example(change: VerdictChange, report: DiffReport) -> str:
-    """Return the example as a command that can be pasted."""
+    """Return the example as a command for a shell."""
     return shlex.join(["eastgate", "check", *report.source, *change.example])
 
 
 _DOUBTS = {
-    DoubtReason.REJECTED: "cannot be read; what it targets is taken as closed",
+    DoubtReason.REJECTED: "cannot be read; its targets are taken as closed",
     DoubtReason.UNREAD: "is of a kind that is not read",
     DoubtReason.TIME: "there was no time left to compare the rest",
-    DoubtReason.NO_TARGET: "has changed, and targets nothing that the manifests have",
+    DoubtReason.NO_TARGET: "has changed, and its targets are not in the manifests",
 }
 
 
 def unproven_text(unproven: Unproven) -> str:
-    """Say what is not proven, and why."""
+    """Return a sentence with the part that is not proven, and the reason."""
     requests = "" if unproven.requests is None else requests_text(unproven.requests)
     subject = unproven.subject
     match unproven.reason:
         case DoubtReason.TOO_MANY:
-            return f"{subject}: there are more cases than are looked at"
+            return f"{subject}: there are too many cases to compare"
         case DoubtReason.SHARED_SERVER:
             return f"several routes of {subject} lead to one server, which may read an encoded slash as another's path"
         case DoubtReason.NOT_CONFIRMED:
             now = "allowed" if unproven.now_allowed else "denied"
             return f"may be {now} now: {requests}; no example was found"
         case DoubtReason.SCHEME:
-            return f"{subject} has changed, or is asked otherwise, and decides: {requests}"
+            return f"{subject} has changed, or gets other questions, and decides: {requests}"
         case DoubtReason.LEFT_OUT:
             return f"left out: {subject}"
         case DoubtReason.NETWORK:
             return f"network policies treat other connections differently, such as {subject}"
         case DoubtReason.DERIVED:
-            return f"{subject}: other tokens are accepted there, or its address is another; what it changes is unknown"
+            return f"{subject}: it accepts other tokens, or has another address; the effect is unknown"
         case DoubtReason.HOST:
             return f"{subject}: its {HOSTS.kind} is another one now, has changed, or is on one side alone"
         case DoubtReason.LABELS:
@@ -110,9 +110,9 @@ def unproven_text(unproven: Unproven) -> str:
 
 
 def summary(report: DiffReport) -> str:
-    """Say in one sentence what came out."""
+    """Return the result in one sentence."""
     if report.is_void:
-        return "nothing is on both sides that requests could go to: there is nothing to compare"
+        return "no destination is on both sides: there is nothing to compare"
     if report.equal and report.invented:
         number = f"{report.common} invented workload{'' if report.common == 1 else 's'}"
         return f"no request changes its verdict: proven for every caller and every request to {number}"
@@ -132,7 +132,7 @@ def summary(report: DiffReport) -> str:
 
 
 def workloads_text(report: DiffReport) -> Iterator[str]:
-    """Say what is on one side alone."""
+    """Yield a line for the workloads that only one side has."""
     if report.added:
         yield f"only in the new: {_names(report.added, 10)}"
     if report.removed:
@@ -140,19 +140,19 @@ def workloads_text(report: DiffReport) -> Iterator[str]:
 
 
 def invented_text(report: DiffReport) -> Iterator[str]:
-    """Say which workloads are invented, and the ports that have a number for a name."""
+    """Yield lines for the invented workloads, and for the numbers of their named ports."""
     if not report.invented:
         return
     yield f"no workload is declared: compared on invented ones: {_names(report.invented.names, 6)}"
     for number, name in report.invented.ports:
-        yield f"port {number} stands for the port that workloads call {printable(name)}"
+        yield f"port {number} is the number for the port name {printable(name)}"
 
 
-# A comparison as lines for a terminal.
+# Output for terminals
 
 
 def lines(report: DiffReport) -> Iterator[str]:
-    """Yield the lines, the summary last."""
+    """Yield the lines. The summary comes last."""
     for change in report.changes:
         yield printable(headline(change))
         yield printable(f"  by {cause(change.new)}") if change.new.policy else printable(f"  {cause(change.new)}")
@@ -167,16 +167,16 @@ def lines(report: DiffReport) -> Iterator[str]:
     yield printable(summary(report))
 
 
-# A comparison as findings, for SARIF and for the annotations of a workflow.
+# Output as findings, for SARIF and for the annotations of a workflow
 
 
 def diff_codes() -> dict[str, Code]:
-    """Return every code that a comparison can have."""
+    """Return every code of the findings of a comparison."""
     return {code.id: code for code in (codes.WIDER, codes.NARROWER, codes.NOT_PROVEN)}
 
 
 def findings(report: DiffReport) -> list[Finding]:
-    """Return a finding for each change, at the rule that decides now, or else at the one that did."""
+    """Return a finding for each change, at the rule that decides now, or else at the rule that decided before."""
     changes = [_finding(change, report) for change in report.changes]
     return [*changes, *(Finding(codes.NOT_PROVEN, unproven_text(unproven)) for unproven in report.unproven)]
 
@@ -188,12 +188,12 @@ def _finding(change: VerdictChange, report: DiffReport) -> Finding:
     return Finding(code, message, change.new.span, None, change.requests.destinations, command)
 
 
-# A comparison as Markdown, for a comment on a pull request.
+# Output as Markdown, for a comment on a pull request
 
 
 MARK = "<!-- eastgate diff -->"
-"""The first line, by which a comment is found again that is to be replaced."""
-_MOST = 50  # changes that a comment shows
+"""The first line. It marks the comment that the next run replaces."""
+_MAX_CHANGES = 50  # changes in a comment
 
 
 def markdown(report: DiffReport) -> str:
@@ -210,22 +210,22 @@ def _lines(report: DiffReport) -> Iterator[str]:
         yield ""
         yield "| | requests | now | before |"
         yield "|---|---|---|---|"
-        for change in report.changes[:_MOST]:
+        for change in report.changes[:_MAX_CHANGES]:
             yield _row(change)
-        if len(report.changes) > _MOST:
+        if len(report.changes) > _MAX_CHANGES:
             yield ""
-            yield f"{len(report.changes) - _MOST} more are left out here."
+            yield f"{len(report.changes) - _MAX_CHANGES} more are left out here."
     if report.changes and not report.invented:
         yield ""
         yield "<details><summary>Examples</summary>"
         yield ""
-        for change in report.changes[:_MOST]:
+        for change in report.changes[:_MAX_CHANGES]:
             yield f"- now {'allowed' if change.is_wider else 'denied'}: {_code(example(change, report))}"
         yield ""
         yield "</details>"
     if report.unproven:
         yield ""
-        for unproven in report.unproven[:_MOST]:
+        for unproven in report.unproven[:_MAX_CHANGES]:
             yield f"- not proven: {_text(unproven_text(unproven))}"
     for line in (*workloads_text(report), *invented_text(report)):
         yield ""
@@ -246,7 +246,7 @@ _SPECIAL = frozenset("\\`*_{}[]<>#|~@!&$")
 
 
 def _text(text: str) -> str:
-    """Return a text in which nothing is markup: names come from manifests that anybody may have proposed."""
+    """Escape markup: names come from manifests of untrusted authors."""
     return "".join(f"&#{ord(c)};" if c in _SPECIAL else c for c in printable(text))
 
 

@@ -1,4 +1,4 @@
-"""Tables of who may reach what, for people and as plain data."""
+"""Effective tables: the callers of each destination, as text and as plain data."""
 
 from eastgate.reports.effective.render import span_text, table_text, table_to_json
 

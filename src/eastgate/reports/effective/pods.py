@@ -1,4 +1,4 @@
-"""The effective table by pods, where network policies alone decide: they select pods, and know nothing of accounts."""
+"""The effective table by pods, for destinations where only network policies decide. They select pods, not accounts."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from eastgate.reports.effective.words import ANYONE
 
 @dataclass(frozen=True, slots=True)
 class PodRow:
-    """Callers in the words of network policies, with equal verdicts. `condition` is empty where there is none.
+    """Callers in the words of network policies, with equal verdicts. `condition` is empty if there is none.
 
-    The last row has no destinations: it is about all else.
+    The last row has no destinations: it covers all other connections.
     """
 
     callers: tuple[str, ...]
@@ -49,7 +49,9 @@ class PodRow:
 
 @dataclass(frozen=True, slots=True)
 class _Pods:
-    """Callers: pods that exist, or others of a namespace, or of any other namespace, or no pods at all."""
+    """Callers: existing pods, other pods of a namespace, pods of any other namespace, or addresses outside
+    the cluster.
+    """
 
     kind: CallerKind
     name: str
@@ -58,14 +60,14 @@ class _Pods:
 
 _OUTSIDE = _Pods(CallerKind.NONE, "")
 _KINDS = frozenset({CallerKind.SERVICE_ACCOUNT, CallerKind.NAMESPACE, CallerKind.OTHER_ACCOUNT, CallerKind.NONE})
-"""The callers that networks know: pods of accounts, and addresses."""
+"""The callers that network policies distinguish: pods of accounts, and addresses."""
 _Verdict = tuple[bool, str, str]  # allowed, the condition, the rule
 
 
 def pod_rows(table: EffectiveTable, world: World) -> list[PodRow] | None:
-    """Return the rows that allow something, those that a policy denies, and one for all else.
+    """Return the rows that allow, the rows that a policy denies, and one row for all other connections.
 
-    None: identities decide too, or conditions depend on their order, so that the table must be by accounts.
+    Return None if identities decide too, or if conditions depend on their order. The table must then be by accounts.
     """
     if not _is_by_pod(table):
         return None
@@ -92,7 +94,7 @@ def pod_rows(table: EffectiveTable, world: World) -> list[PodRow] | None:
 
 
 def _decided(table: EffectiveTable, names: _Names) -> Iterator[tuple[Row, Branch]]:
-    """Yield the branches by which something is allowed, or denied by a policy."""
+    """Yield the branches that allow, and those by which a policy denies."""
     for row in table.rows:
         for branch in row.cell.branches if names.has_any(row.callers) else ():
             if not _is_default(branch) and not _is_near(branch):
@@ -100,7 +102,7 @@ def _decided(table: EffectiveTable, names: _Names) -> Iterator[tuple[Row, Branch
 
 
 def _all_else(table: EffectiveTable, names: _Names, *, is_all: bool) -> Iterator[PodRow]:
-    """Yield the row for what no rule allows, by the reason that names network policies."""
+    """Yield the row for connections that no rule allows, with a reason that names network policies."""
     rest = [
         branch
         for row in table.rows
@@ -123,7 +125,7 @@ def _is_by_pod(table: EffectiveTable) -> bool:
 
 
 def _is_ordered(branches: Sequence[Branch]) -> bool:
-    """Return whether something is denied that a later branch would allow."""
+    """Return whether a branch denies requests that a later branch allows."""
     allowed = [branch.end.allowed for branch in branches]
     return allowed != sorted(allowed, reverse=True)
 
@@ -133,13 +135,13 @@ def _is_default(branch: Branch) -> bool:
 
 
 def _is_near(branch: Branch) -> bool:
-    """Return whether a branch is about a pod that calls itself, or about its node: no policy can deny that."""
+    """Return whether a branch covers only a pod that calls itself, or its node. No policy can deny these."""
     origin = branch.end.origin
     return branch.end.allowed and origin is not None and origin.kind in (RuleKind.ITSELF, RuleKind.PROBE)
 
 
 class _Names:
-    """Names callers by the pods of a cluster. Who is no pod has an address, whatever its identity."""
+    """Names callers by the pods of a cluster. A caller that is not a pod has an address, whatever its identity."""
 
     def __init__(self, table: EffectiveTable, world: World) -> None:
         self._world = world
@@ -167,7 +169,7 @@ class _Names:
                 return []
 
     def split(self, entries: Sequence[CallerEntry], when: Predicate) -> Iterator[tuple[list[_Pods], Predicate]]:
-        """Yield callers, each with the rest of a condition, which does not name pods any more."""
+        """Yield callers with the rest of a condition, which does not name pods any more."""
         for part in when.parts if isinstance(when, Or) else (when,):
             asked = list(conjuncts(part))
             pods = [each for each in asked if isinstance(each, Is) and each.attribute == SOURCE_WORKLOAD]
@@ -183,7 +185,7 @@ class _Names:
             yield chosen, both(rest)
 
     def words(self, callers: Sequence[_Pods]) -> tuple[str, ...]:
-        """Return callers as texts. One text names all pods of a namespace, and one names all pods."""
+        """Return callers as texts. One text covers all pods of a namespace, or all pods."""
         chosen = set(callers)
         if chosen == self._every:
             return (ANYONE,)
@@ -210,7 +212,7 @@ class _Names:
         return (*texts, "addresses outside the cluster") if _OUTSIDE in chosen else tuple(texts)
 
     def _is_in(self, pod: str, groups: Mapping[str, Predicate], whole: Container[str]) -> bool:
-        """Return whether the words for a namespace say enough about a pod."""
+        """Return whether the text for a namespace covers a pod."""
         workload = self._world.workloads[pod]
         if workload.namespace in whole:
             return True
@@ -228,9 +230,9 @@ def _any_labels(pods: Iterable[_Pods]) -> Predicate:
 
 
 def _is_about_labels(part: Predicate) -> bool:
-    """Return whether a part is about the labels of the caller alone."""
+    """Return whether a part depends only on the labels of the caller."""
     match part:
-        case Is(attribute, matcher):  # any labels: it depends on those, and they are too many to list
+        case Is(attribute, matcher):  # `Present` depends on all labels, which are too many to list
             return attribute == SOURCE_LABELS and not isinstance(matcher, Present)
         case Not(inner):
             return _is_about_labels(inner)

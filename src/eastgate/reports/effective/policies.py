@@ -1,4 +1,4 @@
-"""The effective policy of a rule of a route, in a table: each rule with its source, and what shadows it."""
+"""The effective policy of a rule of a route, as a table: each rule with its source and the rules that shadow it."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def effective_policy_lines(effective: EffectivePolicy, *, headers: bool = True) 
 
 
 def shadowing_text(rule: ShadowedRule) -> str:
-    """Say whose rules are in force instead of a rule, and why."""
+    """Name the rules that shadow a rule, and the reason."""
     return f"shadowed by {' and '.join(map(str, rule.by))}: {_WHY[rule.why]}"

@@ -22,12 +22,12 @@ from eastgate.reports.conditions import TWO_LINES, condition_text
 from eastgate.reports.effective.pods import PodRow, pod_rows
 from eastgate.reports.effective.words import callers_text, messages_text, ports_text
 
-_MOST_CALLERS = 6  # in one row
-_MOST_ROWS = 40
-_MOST_CONDITIONS = 12  # in one row
-_WIDTH = 60  # of a verdict with its conditions
-_CALLERS = 44  # of the callers of a row, by pods
-_MESSAGES = 36  # of the messages of a row
+_MAX_CALLERS = 6  # in one row
+_MAX_ROWS = 40
+_MAX_CONDITIONS = 12  # in one row
+_VERDICT_CHARS = 60  # width of a verdict with its conditions
+_CALLERS_CHARS = 44  # width of the callers of a row, by pods
+_MESSAGES_CHARS = 36  # width of the messages of a row
 
 
 def table_text(
@@ -38,16 +38,16 @@ def table_text(
     world: World | None = None,
     isolation: str | None = None,
 ) -> list[Line]:
-    """Render the table, bounded to what a person reads; `whole`: all of it.
+    """Render the table, shortened for reading; `whole`: all of it.
 
-    `world`: where network policies alone decide, name callers by the pods of this world. `isolation` says which
-    network policies do not allow what no rule of them allows.
+    `world`: if only network policies decide, name callers by the pods of this world. `isolation` names the network
+    policies that isolate the destination.
     """
     by_pod = pod_rows(table, world) if world is not None and not whole else None
     if by_pod is not None:
         return _by_pod(by_pod, table, title, _Reasons(levels=False, isolation=isolation))
     reasons = _Reasons(levels=_has_levels(table), isolation=None if whole else isolation)
-    most = len(table.rows) if whole else _MOST_ROWS
+    most = len(table.rows) if whole else _MAX_ROWS
     headers = ["FROM", title, "MESSAGE", "VERDICT", "BY"]
     denied = [] if whole or not _has_network(table) else [row for row in table.rows if _is_default(row.cell)]
     denied = denied if 1 < len(denied) < len(table.rows) else []
@@ -73,42 +73,42 @@ def _has_network(table: EffectiveTable) -> bool:
 
 
 def _is_default(cell: Cell) -> bool:
-    """Return whether all is denied, and by no policy."""
+    """Return whether all requests are denied, and no policy denies them."""
     origins = (branch.end.origin for branch in cell.branches)
     return cell.verdict == "deny" and all(origin is None or origin.policy is None for origin in origins)
 
 
 def _anything_else(denied: Sequence[Row], reasons: _Reasons) -> list[Lines]:
-    """Render all that no rule allows as one row."""
+    """Render all requests that no rule allows as one row."""
     by = list(dict.fromkeys(reasons.text(branch) for row in denied for branch in row.cell.branches))
     return [["anything else"], [], [], ["deny"], _bounded(by, whole=False, most=2)]
 
 
 def _by_pod(rows: Sequence[PodRow], table: EffectiveTable, title: str, reasons: _Reasons) -> list[Line]:
     body: list[list[Lines]] = []
-    for row in rows[:_MOST_ROWS]:
+    for row in rows[:_MAX_ROWS]:
         verdict = "allow" if row.allowed else "deny"
         by = list(dict.fromkeys(map(reasons.text, row.branches)))
         body.append(
             [
                 [
                     line
-                    for text in _bounded(list(row.callers), whole=False, most=_MOST_CALLERS)
-                    for line in _wrapped(text, _CALLERS)
+                    for text in _bounded(list(row.callers), whole=False, most=_MAX_CALLERS)
+                    for line in _wrapped(text, _CALLERS_CHARS)
                 ],
                 [destination_text(row.destinations, table) if row.destinations else "any" if len(rows) == 1 else ""],
-                _wrapped(f"{verdict} if {row.condition}" if row.condition else verdict, _WIDTH),
+                _wrapped(f"{verdict} if {row.condition}" if row.condition else verdict, _VERDICT_CHARS),
                 _bounded(by, whole=False, most=2),
             ]
         )
     lines = columns(["FROM", title, "VERDICT", "BY"], body)
-    return lines if len(rows) <= _MOST_ROWS else [*lines, f"... and {len(rows) - _MOST_ROWS} more"]
+    return lines if len(rows) <= _MAX_ROWS else [*lines, f"... and {len(rows) - _MAX_ROWS} more"]
 
 
 def _blocks(
     groups: Sequence[tuple[Sequence[CallerEntry], list[Row]]], table: EffectiveTable, reasons: _Reasons, *, whole: bool
 ) -> list[list[Lines]]:
-    """Render the rows of each group of callers. Groups with equal verdicts become one, unless the table is `whole`."""
+    """Render the rows of each group of callers. Groups with equal verdicts are merged, unless the table is `whole`."""
     blocks: dict[object, tuple[list[CallerEntry], list[Lines]]] = {}
     for number, (callers, rows) in enumerate(groups):
         block = _block(rows, table, reasons, whole=whole)
@@ -118,12 +118,12 @@ def _blocks(
     for callers, block in blocks.values():
         entries = sorted(callers, key=lambda entry: entry.order)
         texts = callers_text(entries, table.callers, by_namespace=not whole)
-        body.append([_bounded(texts, whole=whole, most=_MOST_CALLERS), *block])
+        body.append([_bounded(texts, whole=whole, most=_MAX_CALLERS), *block])
     return body
 
 
 def _exact_key(row: Row, reasons: _Reasons) -> object:
-    """Return the same for rows that say the same, without regard to their callers, and with conditions in full."""
+    """Return a key that rows with equal verdicts and conditions share, whatever their callers."""
     branches = _merged(row.cell.branches, reasons)
     texts = [(each.end.allowed, condition_text(each.when, most=None), reasons.text(each)) for each in branches]
     to = tuple((each.name, each.ports, each.others) for each in row.destinations)
@@ -131,12 +131,14 @@ def _exact_key(row: Row, reasons: _Reasons) -> object:
 
 
 def _block(rows: list[Row], table: EffectiveTable, reasons: _Reasons, *, whole: bool) -> list[Lines]:
-    """Render the rows of the same callers, without these."""
+    """Render the rows of the same callers, without the callers."""
     block: list[Lines] = [[], [], [], []]
     before = None
     for row in rows:
         to = destination_text(row.destinations, table)
-        message_lines = _wrapped(messages_text(row.messages, alone=len(row.messages) == len(table.messages)), _MESSAGES)
+        message_lines = _wrapped(
+            messages_text(row.messages, alone=len(row.messages) == len(table.messages)), _MESSAGES_CHARS
+        )
         cells = [[to if to != before else ""], message_lines, *_outcomes(row.cell, reasons, whole=whole)]
         height = max(len(cell) for cell in cells)
         for column, cell in zip(block, cells, strict=True):
@@ -155,7 +157,7 @@ def _bounded(entries: list[str], *, whole: bool, most: int) -> list[str]:
 
 
 def destination_text(destinations: Sequence[EffectiveDestination], table: EffectiveTable) -> str:
-    """Describe the destinations of one row in a few words."""
+    """Return a short text for the destinations of one row."""
     names = [destination.name for destination in destinations if destination.name]
     if names:
         return ", ".join(names)
@@ -167,7 +169,7 @@ def destination_text(destinations: Sequence[EffectiveDestination], table: Effect
 
 
 def _outcomes(cell: Cell, reasons: _Reasons, *, whole: bool) -> tuple[Lines, Lines]:
-    """Return the verdicts of a row, and beside each the rule that gives it. Equal ones are shown once."""
+    """Return the verdicts of a row, each with its rule. Equal ones are shown once."""
     if cell.too_many:
         return ["depends"], ["more conditions than can be listed: ask `eastgate check`"]
     by: Lines = []
@@ -180,28 +182,27 @@ def _outcomes(cell: Cell, reasons: _Reasons, *, whole: bool) -> tuple[Lines, Lin
         _conditions(cell, verdicts, by, reasons, whole=whole)
     if cell.refusing:
         by += [""] * (len(verdicts) - len(by))
-        by.append(f"refused at {', '.join(_bounded(list(cell.refusing), whole=whole, most=_MOST_CALLERS))}")
+        by.append(f"refused at {', '.join(_bounded(list(cell.refusing), whole=whole, most=_MAX_CALLERS))}")
     return verdicts, by
 
 
 def _conditions(cell: Cell, verdicts: Lines, by: Lines, reasons: _Reasons, *, whole: bool) -> None:
     branches = list(cell.branches) if whole else _merged(cell.branches, reasons)
     shown = branches
-    if len(shown) > _MOST_CONDITIONS and not whole:
-        shown = [*shown[: _MOST_CONDITIONS - 1], shown[-1]]
+    if len(shown) > _MAX_CONDITIONS and not whole:
+        shown = [*shown[: _MAX_CONDITIONS - 1], shown[-1]]
     for index, branch in enumerate(shown):
         if index == len(shown) - 1 and len(shown) < len(branches):
             verdicts.append(f"... and {len(branches) - len(shown)} more")
         by += [""] * (len(verdicts) - len(by))
-        verdicts += _wrapped(_verdict(branch, first=index == 0, exact=whole), _WIDTH)
+        verdicts += _wrapped(_verdict(branch, first=index == 0, exact=whole), _VERDICT_CHARS)
         by.append(reasons.text(branch))
 
 
 def _merged(branches: Sequence[Branch], reasons: _Reasons) -> list[Branch]:
-    """Merge the branches of one rule, where only others with the same verdict stand between them.
+    """Merge the branches of one rule, if only branches with the same verdict are between them.
 
-    Of allowed requests, leave out those that a wider branch allows, too. The rest that no rule of several layers allows
-    becomes one branch.
+    Leave out allowed requests that a wider branch also allows. Merge the last branches, which no rule allows, into one.
     """
     merged: list[Branch] = []
     for _, run in groupby(branches, key=lambda branch: branch.end.allowed):
@@ -231,7 +232,7 @@ def _without_narrower(run: list[Branch]) -> list[Branch]:
 
 
 def _is_unallowed(branch: Branch) -> bool:
-    """Return whether something is denied only since no rule allows it."""
+    """Return whether requests are denied only because no rule allows them."""
     origin = branch.end.origin
     return not branch.end.allowed and branch.end.stage not in DEAD_ENDS and (origin is None or origin.policy is None)
 
@@ -248,7 +249,7 @@ def _verdict(branch: Branch, *, first: bool, exact: bool) -> str:
 
 
 class _Reasons:
-    """The texts of what decides, for one table. `levels`: a text names the layer, where no rule decides."""
+    """The texts of deciding rules, for one table. `levels`: if no rule decides, the text names the layer."""
 
     def __init__(self, *, levels: bool, isolation: str | None) -> None:
         self._levels = levels
@@ -256,7 +257,7 @@ class _Reasons:
         self._without_location: dict[str, str] = {}
 
     def text(self, branch: Branch) -> str:
-        """Return what decides, and where it is written."""
+        """Return the deciding rule and its location."""
         origin = branch.end.origin
         if origin is not None and origin.derived == ISOLATION and self._isolation is not None:
             return self._isolation
@@ -266,7 +267,7 @@ class _Reasons:
         return text
 
     def locate_once(self, cells: Iterable[Lines]) -> None:
-        """Take the location from each text that stands further up, too."""
+        """Remove the location from each text that has already been printed above."""
         seen: set[str] = set()
         for cell in cells:
             for number, text in enumerate(cell):
@@ -275,7 +276,7 @@ class _Reasons:
 
 
 def by_text(branch: Branch, *, levels: bool = False) -> str:
-    """Describe the rule that decides and its span; `levels`: the layer, where no rule does."""
+    """Return the deciding rule and its span; `levels`: name the layer if no rule decides."""
     if branch.end.origin is not None:
         line = span_text(branch.end.origin.span)
         return f"{branch.end.origin}  {line}" if line else str(branch.end.origin)
@@ -286,7 +287,7 @@ def by_text(branch: Branch, *, levels: bool = False) -> str:
 
 
 def span_text(span: Span | None) -> str:
-    """Return file and line; nothing without a span."""
+    """Return file and line; an empty text without a span."""
     return span.location if span is not None else ""
 
 
@@ -294,7 +295,7 @@ def span_text(span: Span | None) -> str:
 
 
 def table_to_json(table: EffectiveTable) -> list[dict[str, object]]:
-    """Return every row, without bounds."""
+    """Return every row, without limits."""
     return [
         {
             "from": callers_text(row.callers, table.callers),

@@ -1,4 +1,4 @@
-"""Callers, ports, messages and rules of tables in the words that people use."""
+"""Callers, ports, messages and rules of tables as text."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _OTHERS = {
 
 
 def rule_text(predicate: Predicate, settings: Settings) -> str:
-    """Render what a rule asks for: the callers, the ports, and the rest."""
-    if TRANSPORT in mentions(predicate):  # a rule of the network: its ports are those of a transport
+    """Render the requirements of a rule: the callers, the ports, and the rest."""
+    if TRANSPORT in mentions(predicate):  # a network rule: its ports include the transport
         return condition_text(predicate, most=None)
     callers = CallerCells(settings)
     texts: list[str] = []
@@ -48,7 +48,7 @@ def rule_text(predicate: Predicate, settings: Settings) -> str:
     for part in conjuncts(both(conjuncts(predicate))):
         names = _names(part, callers)
         if names is not None:
-            texts.append("from " + (", ".join(names) or "nobody"))
+            texts.append("from " + (", ".join(names) or "has_anonymous"))
         elif is_list(part, PORT):
             texts.append(f"port {values_text(part) or 'none'}")
         else:
@@ -59,7 +59,7 @@ def rule_text(predicate: Predicate, settings: Settings) -> str:
 
 
 def _names(part: Predicate, callers: CallerCells) -> list[str] | None:
-    """Return the callers that a predicate names, if that is all that it says."""
+    """Return the callers that a predicate names, or None if it has other requirements."""
     match part:
         case Is(attribute, OneOf() | AccountsOf()) if attribute in (IDENTITY, MESH_NAME):
             return _cell_names(callers.named_by(part), callers)
@@ -83,57 +83,57 @@ def _cell_names(cells: Iterable[CallerCell], callers: CallerCells) -> list[str]:
 
 
 def callers_text(
-    callers: Sequence[CallerEntry], everybody: Sequence[CallerEntry], *, by_namespace: bool = False
+    callers: Sequence[CallerEntry], all_entries: Sequence[CallerEntry], *, by_namespace: bool = False
 ) -> list[str]:
-    """Render the callers of one row, each as one entry; `everybody` are those of the whole table.
+    """Render the callers of one row, each as one entry; `all_entries` are the callers of the whole table.
 
     `by_namespace`: one entry for all accounts of a namespace.
     """
     chosen = set(callers)
-    if len(chosen) == len(everybody):
+    if len(chosen) == len(all_entries):
         return [ANYONE]
-    if chosen == {entry for entry in everybody if entry.kind != CallerKind.NONE}:
+    if chosen == {entry for entry in all_entries if entry.kind != CallerKind.NONE}:
         return [ANY_IDENTITY]
-    others = [entry for entry in everybody if entry.kind in _OTHERS]
-    whole = [entry for entry in callers if by_namespace and _accounts_in(entry, everybody) <= chosen]
-    covered = frozenset[CallerEntry]().union(*(_accounts_in(entry, everybody) for entry in whole))
+    others = [entry for entry in all_entries if entry.kind in _OTHERS]
+    whole = [entry for entry in callers if by_namespace and _accounts_in(entry, all_entries) <= chosen]
+    covered = frozenset[CallerEntry]().union(*(_accounts_in(entry, all_entries) for entry in whole))
     texts = [
-        _caller(entry, () if entry in whole else everybody)
+        _caller(entry, () if entry in whole else all_entries)
         for entry in callers
         if entry.kind not in _OTHERS and entry.kind != CallerKind.NONE and entry not in covered
     ]
     mine = [entry for entry in callers if entry.kind in _OTHERS]
-    nobody = any(entry.kind == CallerKind.NONE for entry in callers)
+    has_anonymous = any(entry.kind == CallerKind.NONE for entry in callers)
     if mine and len(mine) == len(others):
-        texts.append("anyone else" if nobody and not texts else "any other identity")
-        nobody = nobody and texts[-1] != "anyone else"
+        texts.append("anyone else" if has_anonymous and not texts else "any other identity")
+        has_anonymous = has_anonymous and texts[-1] != "anyone else"
     elif {entry.kind for entry in mine} == {CallerKind.OTHER_ACCOUNT, CallerKind.OTHER_NAME}:
         texts.append("any other name of the mesh")
     else:
-        texts += [_caller(entry, everybody) for entry in mine]
-    return [*texts, "no identity"] if nobody else texts
+        texts += [_caller(entry, all_entries) for entry in mine]
+    return [*texts, "no identity"] if has_anonymous else texts
 
 
-def _accounts_in(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> frozenset[CallerEntry]:
-    """Return the accounts of a namespace that have entries of their own; none where a caller is no namespace."""
+def _accounts_in(caller: CallerEntry, all_entries: Sequence[CallerEntry]) -> frozenset[CallerEntry]:
+    """Return the accounts of a namespace that have entries of their own; none if the caller is not a namespace."""
     stem = f"{caller.name}/"
     return frozenset(
         entry
-        for entry in everybody
+        for entry in all_entries
         if caller.kind == CallerKind.NAMESPACE
         and entry.kind == CallerKind.SERVICE_ACCOUNT
         and entry.name.startswith(stem)
     )
 
 
-def _caller(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> str:
+def _caller(caller: CallerEntry, all_entries: Sequence[CallerEntry]) -> str:
     match caller.kind:
         case CallerKind.SERVICE_ACCOUNT:
             return f"sa:{caller.name}"
         case CallerKind.NAME:
             return f"id:{caller.name}"
         case CallerKind.NAMESPACE:
-            return f"sa:{caller.name}/*" + (" (others)" if _accounts_in(caller, everybody) else "")
+            return f"sa:{caller.name}/*" + (" (others)" if _accounts_in(caller, all_entries) else "")
         case CallerKind.SPIFFE | CallerKind.SUFFIX:
             return caller.name
         case CallerKind.OTHER_ACCOUNT | CallerKind.OTHER_SPIFFE | CallerKind.OTHER_NAME:
@@ -143,7 +143,7 @@ def _caller(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> str:
 
 
 def messages_text(messages: Sequence[EffectiveMessage], *, alone: bool) -> str:
-    """Render the MCP messages of one row; `alone`: there is no other row, so that it is for all of them."""
+    """Render the MCP messages of one row; `alone`: it is the only row, and covers all messages."""
     if alone:
         return "any"
     tools = [str(message.tool) for message in messages if message.method == "tools/call" and message.tool != "*"]
@@ -152,7 +152,7 @@ def messages_text(messages: Sequence[EffectiveMessage], *, alone: bool) -> str:
 
 
 def ports_text(ports: Iterable[int], *, others: bool, alone: bool) -> str:
-    """Render the ports of one row as ranges; `alone`: there is no other row, so that it is for all of them."""
+    """Render the ports of one row as ranges; `alone`: it is the only row, and covers all ports."""
     if others:
         return "any" if alone else "any other"
     return ", ".join(_ranges(sorted(ports)))

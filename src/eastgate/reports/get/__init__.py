@@ -1,4 +1,4 @@
-"""Listings: policies with what they affect, workloads with their modes, and objects of all other kinds."""
+"""Listings: policies with their effects, workloads with their modes, and objects of all other kinds."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def listing(
 def _unknown(cluster: Cluster, kind: str) -> str:
     kinds = {*_BUILDERS, *policy_kinds(), *(document.kind.lower() for document in cluster.documents)}
     near = did_you_mean(word_of(kind).kind, kinds)
-    hint = f"did you mean {near}?" if near else f"write {', '.join(KINDS)}, or any kind that is in the manifests"
+    hint = f"did you mean {near}?" if near else f"write {', '.join(KINDS)}, or any kind of the manifests"
     return f"there is no kind `{kind}` here: {hint}"

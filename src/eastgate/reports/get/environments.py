@@ -1,4 +1,4 @@
-"""The environments of a repository, in rows and as data."""
+"""The environments of a repository, as rows and as data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEADERS = ("NAME", "KIND", "ENTRY", "PARTS", "NAMESPACE", "LEFT OUT")
 def environment_lines(
     environments: Sequence[Environment], *, wide: bool, headers: bool, width: int | None, color: bool
 ) -> list[str]:
-    """Return the rows. With `wide`, each part and everything that is left out has a line."""
+    """Return the rows. With `wide`, each part and each omitted object has a line."""
     rows = tuple(_row(environment, wide=wide) for environment in environments)
     return Grid(_HEADERS if headers else None, rows).lines(width, color=color) if rows else []
 

@@ -20,7 +20,7 @@ _KEY = regex(r"(!?)\s*([^\s=!()]+)")
 
 
 class BadSelector(ValueError):  # noqa: N818 - what a person wrote, not what went wrong
-    """A text that is no label selector."""
+    """Error: a text is not a label selector."""
 
 
 def parse_selector(text: str) -> Selector:
@@ -39,7 +39,7 @@ def _term(term: str) -> Requirement:
     if match := _KEY.fullmatch(term):
         return Requirement(match[2], Operator.DOES_NOT_EXIST if match[1] else Operator.EXISTS)
     raise BadSelector(
-        f"`{term}` is no term of a label selector: write key=value, key!=value, key in (a, b), key or !key"
+        f"`{term}` is not a term of a label selector: write key=value, key!=value, key in (a, b), key or !key"
     )
 
 
@@ -83,7 +83,7 @@ def _metadata(document: Document) -> dict[str, Plain]:
 
 
 def age_of(document: Document | None, now: datetime | None = None) -> str:
-    """Return the age since an API server stored it, in kubectl's format; `<unknown>` where none has."""
+    """Return the age since an API server stored an object, in kubectl's format; `<unknown>` if none did."""
     timestamp = _metadata(document).get("creationTimestamp") if document is not None else None
     try:
         created = datetime.fromisoformat(str(timestamp).replace("Z", "+00:00"))

@@ -1,4 +1,4 @@
-"""A listing: rows with their cells, and the manifests that they were made from."""
+"""A listing: rows of cells, and the manifests that they come from."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from eastgate.reports.columns import columns, lay_out, narrow
 from eastgate.reports.get.manifests import UNKNOWN_AGE
 
 _NAMES = ("NAMESPACE", "NAME")
-_LESS = ("RULES", "CLASS", "TYPE", "AFFECTS", "SERVICEACCOUNT", "PORTS", "TARGET")  # left out in this order
-_CUT = 9  # the narrowest that a cell is cut to
+# columns that are left out, in this order
+_OPTIONAL_COLUMNS = ("RULES", "CLASS", "TYPE", "AFFECTS", "SERVICEACCOUNT", "PORTS", "TARGET")
+_MIN_CELL_CHARS = 9  # least width to which a cell is cut
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One row. `labels` are what `-l` selects by; a thing that is derived has the manifest of what it comes from."""
+    """One row. `-l` selects by `labels`. A derived object has the manifest of its source."""
 
     namespace: str
     name: str
@@ -40,7 +41,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Rows under headers; those of `-o wide` come last."""
+    """Rows under headers. The columns of `-o wide` come last."""
 
     headers: tuple[str, ...]
     wide: tuple[str, ...]
@@ -52,9 +53,9 @@ class Listing:
     def text(
         self, *, wide: bool = False, headers: bool = True, width: int | None = None, color: bool = False
     ) -> list[str]:
-        """Render columns three spaces apart, as kubectl does; cut off where there is less room than `width`.
+        """Render columns three spaces apart, as kubectl does, cut to `width`.
 
-        Where nothing has an age, as in files that no API server has seen, there is no column for it.
+        Without any age, as in files that no API server stored, the column is left out.
         """
         titles = [*self.headers, *(self.wide if wide else ())]
         body = [[*row.cells, *(row.wide if wide else ())] for row in self.rows]
@@ -80,10 +81,11 @@ def _widths(grid: list[list[str]], gap: int) -> list[int]:
 
 
 def _cut(grid: list[list[str]], width: int, gap: int) -> list[list[str]]:
-    """Leave out what matters least, and cut what is too wide, but no names."""
-    for title in _LESS:
+    """Leave out the least important columns, and cut wide cells, except names."""
+    for title in _OPTIONAL_COLUMNS:
         least = [
-            [cell if title in _NAMES else cell[:_CUT] for title, cell in zip(grid[0], row, strict=True)] for row in grid
+            [cell if title in _NAMES else cell[:_MIN_CELL_CHARS] for title, cell in zip(grid[0], row, strict=True)]
+            for row in grid
         ]
         if _width(least, gap) <= width:
             break
@@ -96,7 +98,7 @@ def _cut(grid: list[list[str]], width: int, gap: int) -> list[list[str]]:
         narrow(
             [size for size, title in zip(widths, grid[0], strict=True) if title not in _NAMES],
             width + gap - firm,
-            _CUT + gap,
+            _MIN_CELL_CHARS + gap,
         )
     )
     sizes = [size if title in _NAMES else next(others) for size, title in zip(widths, grid[0], strict=True)]

@@ -81,7 +81,7 @@ def _policy(cluster: Cluster, policy: Policy) -> Listed:
 
 
 def _enforced(cluster: Cluster, policy: Policy) -> str:
-    """Return at how many of the points that a policy targets something enforces it; `?` where that is not certain."""
+    """Return the number of targeted points that have an enforcer; `?` if that is uncertain."""
     points, unenforced = cluster.points(policy), cluster.unenforced(policy).values()
     doubt = "?" if any(not each.certain for each in unenforced) else ""
     return f"{len(points) - sum(each.certain for each in unenforced)} of {len(points)}{doubt}"
@@ -95,7 +95,7 @@ def _only(document: Document | None) -> tuple[Document, ...]:
 
 
 def workloads(cluster: Cluster, word: Word) -> Listing:
-    """List workloads; `pods` are all but those outside of the cluster."""
+    """List workloads; `pods` excludes those outside the cluster."""
     declared = sorted(cluster.authority.world.workloads.items())
     rows = [
         _workload(cluster, workload)
@@ -177,7 +177,7 @@ def gateways(cluster: Cluster, _word: Word) -> Listing:
 
 
 def routes(cluster: Cluster, word: Word) -> Listing:
-    """List routes of all kinds, or of one."""
+    """List routes of all kinds, or of one kind."""
     world = cluster.authority.world
     targeting = _on_routes(cluster)
 
@@ -197,7 +197,7 @@ def routes(cluster: Cluster, word: Word) -> Listing:
 
 
 def _is_other_route(document: Document, word: Word) -> bool:
-    """Return whether it is a route of a policy API, which has parents of its own."""
+    """Return whether a document is a route of a policy API that defines its own parents."""
     kind, group = document.kind, document.group
     return kind in ROUTE_KINDS and (group, kind) in _other_routes() and matches_kind(word, kind, group)
 
@@ -208,7 +208,7 @@ def _other_routes() -> dict[tuple[str, str], str]:
 
 
 def _on_routes(cluster: Cluster) -> Counter[PolicyRef]:
-    """Count the policies that are about each route by its name."""
+    """Return the number of policies that target each route, by its name."""
     return Counter(ref for policy in cluster.policies for ref in dialect_of(policy).words.names(policy))
 
 
@@ -275,11 +275,11 @@ def namespaces(cluster: Cluster, _word: Word) -> Listing:
     return Listing(("NAME", "WORKLOADS", "OPEN", "POLICIES", "AGE"), ("LABELS",), rows)
 
 
-# Anything else that was read
+# Objects of other kinds
 
 
 def objects(cluster: Cluster, word: Word) -> Listing:
-    """List the manifests of any other kind, read by Eastgate or not."""
+    """List the manifests of any other kind, whether Eastgate reads it or not."""
     rows = [
         Listed(
             document.namespace or "",

@@ -1,4 +1,4 @@
-"""Who can reach whom, as a graph: found out (`build`), put together (`aggregate`), and rendered in many forms."""
+"""Graphs of callers and destinations: `build` finds the edges, `aggregate` groups them, and the others render them."""
 
 from eastgate.reports.graph.aggregate import Grouping
 from eastgate.reports.graph.build import Survey, survey

@@ -1,7 +1,7 @@
 """Graphs of groups: callers and destinations by service account, application or namespace.
 
-An edge between groups is open only if every pair of a caller and a destination in it is allowed on everything. Pairs
-are counted by classes of destinations and sets of callers, and never listed.
+An edge between groups is open only if every request of every pair of caller and destination is allowed. Pairs are
+counted by classes of destinations and sets of callers, and never listed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from eastgate.reach.destinations import DestinationKind
 from eastgate.reports.effective.words import ports_text
 from eastgate.reports.graph.build import Survey, node_behind
 from eastgate.reports.graph.model import AllowedWay, Bundle, Graph, GraphNode, NodeKind, Pairs, ReachVerdict
-from eastgate.reports.graph.pod_groups import GroupPairs, PodRowsOfGraph, pair_groups
-from eastgate.reports.graph.reached import Reached, ReachOutcome
+from eastgate.reports.graph.pod_groups import GraphPodRows, GroupPairs, pair_groups
+from eastgate.reports.graph.reached import DestinationVerdicts, ReachOutcome
 from eastgate.reports.graph.selection import PortSet, with_ports
 
-_LONGEST = 120  # characters of a condition between groups
+_MAX_CONDITION_CHARS = 120  # length of a condition between groups
 
 
 class Grouping(enum.StrEnum):
-    """The ways to put callers and destinations together."""
+    """The attribute that callers and destinations are grouped by."""
 
     WORKLOAD = "workload"
     SERVICE_ACCOUNT = "service-account"
@@ -34,8 +34,11 @@ class Grouping(enum.StrEnum):
     NAMESPACE = "namespace"
 
 
-def group_graph(surveyed: Survey, by: Grouping, rows: PodRowsOfGraph | None = None) -> Graph:
-    """Return the graph of groups. `rows` are those of workloads by pod, where network policies decide."""
+def group_graph(surveyed: Survey, by: Grouping, rows: GraphPodRows | None = None) -> Graph:
+    """Return the graph of groups.
+
+    `rows` are the rows of workloads by pod, for networks where only network policies decide.
+    """
     groups = _Groups(surveyed, by)
     counted: dict[tuple[str, str], _Count] = defaultdict(_Count)
     if rows is not None:
@@ -62,7 +65,7 @@ def group_graph(surveyed: Survey, by: Grouping, rows: PodRowsOfGraph | None = No
 
 
 def count_groups(surveyed: Survey, by: Grouping) -> int:
-    """Return how many nodes the graph of groups can have."""
+    """Return the largest possible number of nodes of the graph of groups."""
     return len(_Groups(surveyed, by).nodes)
 
 
@@ -109,8 +112,8 @@ class _Groups:
         """Return the groups of destinations."""
         return {group.id for group in self._targets.values()}
 
-    def pair_pods(self, rows: PodRowsOfGraph) -> Iterator[GroupPairs]:
-        """Yield the pairs of groups by pods."""
+    def pair_pods(self, rows: GraphPodRows) -> Iterator[GroupPairs]:
+        """Yield the pairs of groups, by pods."""
         for pairs in pair_groups(self._found, rows, self._group_of):
             for node in (pairs.source, pairs.target):
                 self.nodes.setdefault(node.id, node)
@@ -124,7 +127,7 @@ class _Groups:
         return by_group
 
     def groups_behind(self, ways: Iterable[AllowedWay], target: str) -> tuple[str, ...]:
-        """Return the groups of what ways lead to, but for the one that is their target."""
+        """Return the groups that ways lead to, except for the target itself."""
         groups: dict[str, None] = {}
         for name in dict.fromkeys(name for way in ways for name in way.leads_to):
             group = self._targets.get(name) or self._group_of(node_behind(name))
@@ -134,7 +137,7 @@ class _Groups:
         return tuple(groups)
 
     def are_chosen(self, source: str, target: str) -> bool:
-        """Tell whether edges between two groups are asked for."""
+        """Return whether the selection includes edges between two groups."""
         return self._found.selection.chooses_pair(self.nodes[source], self.nodes[target])
 
 
@@ -156,7 +159,7 @@ def _apps_of_accounts(surveyed: Survey) -> dict[str, dict[GraphNode, None]]:
 
 @dataclass(slots=True)
 class _Count:
-    """What is known of the pairs of two groups."""
+    """The counts of the pairs of two groups."""
 
     open: int = 0
     reached: int = 0
@@ -166,10 +169,10 @@ class _Count:
     ways: tuple[AllowedWay, ...] = ()
     conditions: frozenset[str] = frozenset()
     denied_by: tuple[Origin, ...] = ()
-    port_set: PortSet = ()  # of pods
+    port_set: PortSet = ()  # ports of pods
 
     def bundle(self, target: str, behind: tuple[str, ...], denied: bool) -> Bundle | None:
-        """Return the edge to a group; None where there is none."""
+        """Return the edge to a group; None if no request is allowed."""
         pairs = Pairs(self.open, self.reached, self.all)
         ports = tuple(sorted(self.ports))
         rules = tuple(dict.fromkeys(origin for way in self.ways for origin in way.by))
@@ -189,10 +192,10 @@ class _Count:
         return with_ports(made, self.port_set) if self.port_set else made
 
     def _condition(self) -> str:
-        """Say for how many of the pairs something is allowed, and the condition if there is one."""
+        """Return the share of the pairs that are allowed something, and the condition if there is one."""
         if self.reached == self.all and len(self.conditions) == 1:
             (condition,) = self.conditions
-            if 0 < len(condition) <= _LONGEST:
+            if 0 < len(condition) <= _MAX_CONDITION_CHARS:
                 return condition
         limits = []
         if self.open < self.reached:
@@ -207,23 +210,23 @@ class _Count:
         return f"{share}, {' and '.join(limits)}" if limits else share
 
 
-def _count(count: _Count, callers: CallerSet, members: int, reached: Reached) -> None:
-    """Add what happens between some callers and some destinations that decide alike."""
+def _count(count: _Count, callers: CallerSet, members: int, reached: DestinationVerdicts) -> None:
+    """Add the outcomes between some callers and some destinations that decide alike."""
     everything, something = callers, 0
-    for arrival in reached.arrivals:
+    for entrance in reached.entrances:
         open_here = 0
-        for outcome in arrival.outcomes:
+        for outcome in entrance.outcomes:
             met = outcome.callers & callers
             if met and outcome.verdict is not ReachVerdict.DENY:
                 something |= met
                 open_here |= met if outcome.verdict is ReachVerdict.ALLOW else 0
-                count.ports |= frozenset(arrival.ports)
-                count.other_ports = count.other_ports or arrival.other_ports
+                count.ports |= frozenset(entrance.ports)
+                count.other_ports = count.other_ports or entrance.other_ports
                 _remember(count, outcome)
             elif met:
                 count.denied_by = tuple(dict.fromkeys((*count.denied_by, *outcome.denied_by)))
         everything &= open_here
-    if not reached.arrivals:
+    if not reached.entrances:
         everything = 0
     count.open += everything.bit_count() * members
     count.reached += something.bit_count() * members
@@ -231,7 +234,7 @@ def _count(count: _Count, callers: CallerSet, members: int, reached: Reached) ->
 
 
 def _count_of(pairs: GroupPairs) -> _Count:
-    """Return what is known of pairs by their rows."""
+    """Return the counts of pairs, from their rows."""
     count = _Count(pairs.open, pairs.reached, pairs.all, port_set=pairs.ports)
     for row in pairs.rows:
         if row.verdict is ReachVerdict.DENY:

@@ -1,4 +1,4 @@
-"""From reachability to a graph: each caller, each destination, and what happens between them."""
+"""From reachability to a graph: the nodes of callers and destinations, and the edges between them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, DestinationKind
 from eastgate.reach.reachability import Reachability
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.reached import Reached, ReachOutcome, arrivals
+from eastgate.reports.graph.reached import DestinationVerdicts, ReachOutcome, entrance_verdicts
 from eastgate.reports.graph.selection import GraphSelection, facts_of
 from eastgate.reports.graph.text import natural
 
-# Nodes of callers, one for each cell of callers.
+# Nodes of callers, one for each cell of callers
 
 
 _KINDS = {
@@ -57,25 +57,26 @@ def caller_node(cell: CallerCell, callers: CallerCells) -> GraphNode:
 
 
 def redundant_callers(reach: Reachability) -> CallerSet:
-    """Return other accounts of namespaces to whom everywhere the same happens as to those of no namespace.
+    """Return the cells that get the same verdicts as a more general cell, so that a graph can leave them out.
 
-    So it is with names of the mesh that nobody gave, if the same happens to callers without any.
+    Such cells are other accounts of a namespace that get the verdicts of the domain's other accounts, and other mesh
+    names that get the verdicts of anonymous callers.
     """
     callers = reach.callers
     accounts = callers.set_of([OtherAccounts(callers.callers.domain)])
-    nobody = callers.set_of([AnonymousCell()])
-    like_accounts = like_nobody = callers.everybody
+    anonymous_cells = callers.set_of([AnonymousCell()])
+    like_accounts = like_anonymous = callers.everybody
     for destination in reach.destinations:
         for entrance in destination.entrances:
             for answer in reach.answers(entrance):
                 if answer.callers & accounts:
                     like_accounts &= answer.callers
-                if answer.callers & nobody:
-                    like_nobody &= answer.callers
+                if answer.callers & anonymous_cells:
+                    like_anonymous &= answer.callers
     of_namespaces = callers.set_of(
         cell for cell in callers.cells if isinstance(cell, AccountsIn) and cell.domain == callers.callers.domain
     )
-    return (like_accounts & of_namespaces) | (like_nobody & callers.set_of([OtherNames()]))
+    return (like_accounts & of_namespaces) | (like_anonymous & callers.set_of([OtherNames()]))
 
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")
@@ -83,20 +84,20 @@ _APP_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What is asked for of all that reachability says: callers and destinations as nodes, and what happens."""
+    """The selected callers and destinations as nodes, and the outcomes between them."""
 
     reach: Reachability
     selection: GraphSelection
     callers: dict[int, GraphNode]  # by the number of their cell
-    every_caller: dict[int, GraphNode]  # also those to whom the same happens as to others
+    every_caller: dict[int, GraphNode]  # including redundant cells
     targets: dict[str, GraphNode]  # by id
-    workloads: tuple[GraphNode, ...]  # all, chosen or not
+    workloads: tuple[GraphNode, ...]  # all, selected or not
     chosen: CallerSet
-    reached: tuple[Reached, ...]
+    reached: tuple[DestinationVerdicts, ...]
 
     @property
     def points(self) -> list[Point]:
-        """Return the points of enforcement that decide here."""
+        """Return the points of enforcement that decide for the selected destinations."""
         points: dict[Point, None] = {}
         for reached in self.reached:
             destination = reached.destination
@@ -107,14 +108,14 @@ class Survey:
 
     @property
     def everybody(self) -> tuple[str, ...]:
-        """Return all callers that there are; none where only some are asked about."""
+        """Return the ids of all callers; none if the selection names callers."""
         if self.selection.sources or self.selection.external or self.selection.namespace:
             return ()
         return tuple(node.id for node in self.callers.values())
 
     @property
     def has_all_callers(self) -> bool:
-        """Return whether nobody is left out who may call what is asked about."""
+        """Return whether the survey includes every caller of the selected destinations."""
         return not self.selection.sources and not self.selection.external
 
     def sources(self, callers: CallerSet) -> list[GraphNode]:
@@ -129,7 +130,10 @@ class Survey:
 
 
 def survey(authority: Authority, selection: GraphSelection | None = None) -> Survey:
-    """Find out all that is asked for. Raises QuestionError for a caller or destination that is not there."""
+    """Find the selected callers, destinations and outcomes.
+
+    Raises QuestionError for an unknown caller or destination.
+    """
     chosen = selection or GraphSelection()
     reach = Reachability(authority, tuple(_identities(chosen.sources, authority)))
     nodes = [caller_node(cell, reach.callers.callers) for cell in reach.callers.cells]
@@ -157,7 +161,7 @@ def _missing(code: Code, what: str, names: Iterable[str], known: Iterable[str]) 
 
 
 def _identities(names: Iterable[str], authority: Authority) -> Iterator[str]:
-    """Yield the identities that somebody asks about by name, so that they are told apart from others."""
+    """Yield the identities that a selection names, so that they get cells of their own."""
     for name in names:
         kind, _, key = name.partition(":")
         if kind == "sa" and "*" not in key and key.count("/") == 1:
@@ -167,7 +171,7 @@ def _identities(names: Iterable[str], authority: Authority) -> Iterator[str]:
 
 
 def _named_callers(names: Iterable[str], reach: Reachability) -> Iterator[str]:
-    """Yield the nodes of callers that somebody asks about by a name in the mesh."""
+    """Yield the nodes of callers that a selection names by their name in the mesh."""
     callers = reach.callers
     for name in names:
         kind, _, key = name.partition(":")
@@ -178,12 +182,16 @@ def _named_callers(names: Iterable[str], reach: Reachability) -> Iterator[str]:
                 yield caller_node(known, callers.callers).id
 
 
-def _reached(reach: Reachability, aimed: dict[str, GraphNode], selection: GraphSelection) -> Iterator[Reached]:
+def _reached(
+    reach: Reachability, aimed: dict[str, GraphNode], selection: GraphSelection
+) -> Iterator[DestinationVerdicts]:
     for destination in reach.destinations:
         members = tuple(name for name in destination.names if name in aimed)
         if members:
-            reachings = tuple(arrivals(reach, destination, selection.port, facts_of(selection), exact=selection.exact))
-            yield Reached(destination, members, reachings)
+            verdicts = tuple(
+                entrance_verdicts(reach, destination, selection.port, facts_of(selection), exact=selection.exact)
+            )
+            yield DestinationVerdicts(destination, members, verdicts)
 
 
 def _nodes(destination: Destination, world: World) -> Iterator[GraphNode]:
@@ -198,19 +206,19 @@ def _nodes(destination: Destination, world: World) -> Iterator[GraphNode]:
 
 
 def app_of(workload: Workload) -> str:
-    """Return the application that a workload belongs to: by the usual labels, its controller, or its name."""
+    """Return the application of a workload: by the usual labels, its controller, or its name."""
     labelled = next((workload.labels[label] for label in _APP_LABELS if workload.labels.get(label)), None)
     return labelled or (workload.owners[-1].name if workload.owners else workload.name)
 
 
 def list_graph(surveyed: Survey, *, why: bool = True) -> Graph:
-    """Return the graph of single callers and destinations; without `why`, edges do not say which rules decide."""
+    """Return the graph of single callers and destinations. Without `why`, edges do not name the rules that decide."""
     merged = merge_targets(bundle for reached in surveyed.reached for bundle in bundles_of(surveyed, reached, why=why))
     return Graph(nodes_of(surveyed, merged), tuple(merged), surveyed.everybody)
 
 
 def merge_targets(bundles: Iterable[Bundle]) -> list[Bundle]:
-    """Put destinations together of which bundles say the same, and sort them."""
+    """Merge destinations whose bundles are equal, and sort them."""
     by_saying: dict[Bundle, list[str]] = {}
     for bundle in bundles:
         by_saying.setdefault(replace(bundle, targets=()), []).extend(bundle.targets)
@@ -226,22 +234,22 @@ def merge_targets(bundles: Iterable[Bundle]) -> list[Bundle]:
     )
 
 
-def bundles_of(surveyed: Survey, reached: Reached, *, why: bool) -> list[Bundle]:
-    """Return the bundles of one destination; ports at which the same happens come together."""
+def bundles_of(surveyed: Survey, reached: DestinationVerdicts, *, why: bool) -> list[Bundle]:
+    """Return the bundles of one destination. Ports with equal outcomes share a bundle."""
     ports_by_outcome: dict[tuple[ReachOutcome, str | None, bool | None], tuple[list[int], set[Between]]] = {}
     declared: dict[str | None, set[int]] = {}
     ranges: dict[str | None, set[Between]] = {}
-    for arrival in reached.arrivals:
-        declared.setdefault(arrival.service, set()).update(arrival.ports)
-        ranges.setdefault(arrival.service, set()).update(arrival.ranges if arrival.other_ports else ())
-        for outcome in _without_reasons(arrival.outcomes) if not why else arrival.outcomes:
+    for entrance in reached.entrances:
+        declared.setdefault(entrance.service, set()).update(entrance.ports)
+        ranges.setdefault(entrance.service, set()).update(entrance.ranges if entrance.other_ports else ())
+        for outcome in _without_reasons(entrance.outcomes) if not why else entrance.outcomes:
             if outcome.callers & surveyed.chosen and (
                 outcome.verdict is not ReachVerdict.DENY or surveyed.selection.denied
             ):
-                key = outcome, arrival.service, arrival.tls
+                key = outcome, entrance.service, entrance.tls
                 ports, others = ports_by_outcome.setdefault(key, ([], set()))
-                ports.extend(arrival.ports)
-                others.update(arrival.ranges if arrival.other_ports else ())
+                ports.extend(entrance.ports)
+                others.update(entrance.ranges if entrance.other_ports else ())
     bundles: list[Bundle] = []
     for (outcome, service, tls), (ports, others) in ports_by_outcome.items():
         numbers, is_other = tuple(sorted(ports)), bool(others)
@@ -255,7 +263,10 @@ def bundles_of(surveyed: Survey, reached: Reached, *, why: bool) -> list[Bundle]
 
 
 def _closed_ports(bundle: Bundle, bundles: Iterable[Bundle], declared: Iterable[int]) -> tuple[int, ...]:
-    """Return the ports that no edge names since nobody who is asked about may use them: they are no other ports."""
+    """Return the declared ports that no edge names because no selected caller may use them.
+
+    They do not count as other ports.
+    """
     if not bundle.other_ports:
         return ()
     to_same = (each for each in bundles if (each.targets, each.service) == (bundle.targets, bundle.service))
@@ -263,12 +274,12 @@ def _closed_ports(bundle: Bundle, bundles: Iterable[Bundle], declared: Iterable[
 
 
 def without_rules(outcome: ReachOutcome) -> ReachOutcome:
-    """Return an outcome of no callers that does not say which rules decide."""
+    """Return an outcome without its callers and without the rules that decide."""
     return ReachOutcome(0, outcome.verdict, tuple(dict.fromkeys(replace(way, by=()) for way in outcome.ways)))
 
 
 def _without_reasons(outcomes: Iterable[ReachOutcome]) -> list[ReachOutcome]:
-    """Return outcomes that do not say which rules decide; those that say the same come together."""
+    """Return outcomes without the rules that decide. Equal ones are merged."""
     merged: dict[ReachOutcome, CallerSet] = {}
     for outcome in outcomes:
         alike = without_rules(outcome)
@@ -279,7 +290,7 @@ def _without_reasons(outcomes: Iterable[ReachOutcome]) -> list[ReachOutcome]:
 def _pairs(
     surveyed: Survey, sources: list[GraphNode], targets: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield the pairs that are asked for, as sets of which each pairs with each."""
+    """Yield the selected pairs as two sets; each member of one pairs with each member of the other."""
     namespace = surveyed.selection.namespace
     if namespace is None:
         yield tuple(node.id for node in sources), targets
@@ -304,7 +315,7 @@ def nodes_of(surveyed: Survey, bundles: Iterable[Bundle]) -> dict[str, GraphNode
 
 
 def node_behind(name: str) -> GraphNode:
-    """Return the node of something that a gateway leads to, and that decides nothing itself."""
+    """Return the node of an object behind a gateway that decides nothing itself."""
     kind, _, key = name.partition(":")
     known = {str(each): each for each in NodeKind}
     return GraphNode(name, known.get(kind, NodeKind.SERVICE), key.partition("/")[0])

@@ -1,11 +1,21 @@
-"""A picture with edges: workloads as cards that say what each edge is about, and callers that are no workloads."""
+"""A picture with edges: workloads as cards with a row for each way in, and other callers as chips."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
-from eastgate.reports.graph.layout import LINE, UNREACHED, Card, CardRow, Chip, DrawnEdge, PictureLayout, Zone, lay_out
+from eastgate.reports.graph.layout import (
+    LINE_HEIGHT,
+    UNREACHED,
+    Card,
+    CardRow,
+    Chip,
+    DrawnEdge,
+    PictureLayout,
+    Zone,
+    lay_out,
+)
 from eastgate.reports.graph.model import NodeKind
 from eastgate.reports.graph.picture import Drawing, Picture, attribute, box, text, tooltip
 
@@ -34,7 +44,7 @@ def _chip(chip: Chip) -> Iterator[str]:
     yield f'<g class="chip{" outside" if is_outside else ""}" data-node={attribute(node.id)}>{tooltip(node.id)}'
     yield f'<rect rx="9" {box(chip.x, chip.y, chip.width, chip.height)}/>'
     for number, line in enumerate(chip.lines):
-        yield text(chip.x + 10, chip.y + 14 + LINE * number, line)
+        yield text(chip.x + 10, chip.y + 14 + LINE_HEIGHT * number, line)
     yield "</g>"
 
 
@@ -51,7 +61,7 @@ def _card(card: Card, picture: Picture) -> Iterator[str]:
     for row in card.rows:
         yield from _row(row, card)
     if not card.rows and card.node.kind is not NodeKind.ADDRESSES:
-        yield text(card.x + 14, card.y + 16 + LINE, UNREACHED, "nobody")
+        yield text(card.x + 14, card.y + 16 + LINE_HEIGHT, UNREACHED, "nobody")
     yield "</g>"
 
 
@@ -63,7 +73,7 @@ def _row(row: CardRow, card: Card) -> Iterator[str]:
     yield f'<circle class="mark-{entry.verdict}" cx="{card.x:g}" cy="{row.middle:g}" r="4.5"/>'
     for number, line in enumerate(row.lines):
         css = "rule" if number >= len(row.texts) else ""
-        yield text(card.x + (22 if number else 14), row.y + 15 + LINE * number, line, css)
+        yield text(card.x + (22 if number else 14), row.y + 15 + LINE_HEIGHT * number, line, css)
     yield "</g>"
 
 
@@ -87,7 +97,7 @@ def _edges(layout: PictureLayout, picture: Picture) -> Iterator[str]:
 
 
 def _line(edge: DrawnEdge) -> str:
-    """Return the line of an edge: along its lanes, and to the row at which it ends."""
+    """Return the path of the edge along its lanes to its row."""
     x, y = edge.start.x + edge.start.width, edge.start.middle
     path = f"M{x:.1f} {y:.1f}"
     if edge.is_back:

@@ -1,7 +1,7 @@
-"""On what it depends whether requests are allowed, as text that is exact and short.
+"""Conditions of edges as text that is exact and short.
 
-Where rules look at MCP messages, all messages are sorted into classes that no rule tells apart, and each is said with
-what else it depends on: "tools answer, list; tool refund if limits.agents:9000 allows".
+If rules read MCP messages, the messages are sorted into classes that no rule distinguishes. Each class is named with
+its other conditions: "tools answer, list; tool refund if limits.agents:9000 allows".
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from eastgate.reports.conditions import TWO_LINES, USUAL_FACTS, condition_text
 from eastgate.reports.effective.words import messages_text
 
 SESSIONS = "MCP sessions"
-"""The messages that every client of MCP needs before it can call a tool, and those that end its session."""
+"""The MCP messages that every client sends before it calls a tool, and those that end its session."""
 
-_LONG = 240  # characters of a condition that may be shorter as a list
-_MOST_STEPS = 2  # of a list, one after the other with the same verdict
+_LONG_CONDITION_CHARS = 240  # a longer condition is shown as a list if that is shorter
+_MAX_STEPS = 2  # steps with the same verdict in a list
 _SESSION_METHODS = frozenset({"initialize", "ping", "tools/list", "notifications/*"})
-_DISCOVERY = "server/discover"  # newer clients begin with it
+_DISCOVERY = "server/discover"  # the first message of newer clients
 _WITHOUT_MESSAGE = Or(
     (
         Is(METHOD, OneOf(frozenset({"GET"}))),
         And((Is(METHOD, OneOf(frozenset({"DELETE"}))), Is(header("mcp-session-id"), Present()))),
     )
 )
-"""Requests of a session that carry no message: its stream, and its end."""
+"""Requests of a session without a message: its stream, and its end."""
 
 
 def narrow(branches: Sequence[Branch], facts: Facts) -> tuple[Branch, ...]:
-    """Return what branches say of requests of which these facts are known."""
+    """Return the branches for requests with these facts."""
     narrowed: list[Branch] = []
     for branch in branches:
         when = residual(branch.when, facts)
@@ -48,7 +48,7 @@ def narrow(branches: Sequence[Branch], facts: Facts) -> tuple[Branch, ...]:
 
 
 def within(branches: Sequence[Branch], guard: Predicate) -> tuple[Branch, ...]:
-    """Return what branches say of requests that meet a guard, without what the guard says already."""
+    """Return the branches for requests that meet a guard, without the parts that the guard implies."""
     met = frozenset(conjuncts(guard))
     kept: list[Branch] = []
     for branch in branches:
@@ -73,15 +73,15 @@ def allowed_when(branches: Sequence[Branch], guard: Predicate = ALWAYS) -> Predi
 
 
 def without(predicate: Predicate, excluded: Iterable[Predicate]) -> Predicate:
-    """Return a predicate that also asks for none of the others."""
+    """Return a predicate that also excludes the others."""
     overlapping = [other for other in excluded if both((predicate, other)) != NEVER]
     return both((predicate, *map(negation, overlapping))) if overlapping else predicate
 
 
 def explain_branches(branches: Sequence[Branch], guard: Predicate = ALWAYS, *, exact: bool = False) -> str | None:
-    """Say which usual requests that meet a guard are allowed; None: all of them, if the guard is none.
+    """Describe the usual requests that meet a guard and are allowed; None if all requests are.
 
-    `exact`: which of all requests, at any length.
+    `exact`: describe all requests, not only usual ones, at any length.
     """
     if exact:
         when = allowed_when(branches, guard)
@@ -94,7 +94,7 @@ def explain_branches(branches: Sequence[Branch], guard: Predicate = ALWAYS, *, e
         text = None if when == ALWAYS else condition_text(when, most=None)
         if text is None or len(text) <= TWO_LINES:
             return text
-        return min(_list(branches, guard), text, key=len) if len(text) > _LONG else condition_text(when)
+        return min(_list(branches, guard), text, key=len) if len(text) > _LONG_CONDITION_CHARS else condition_text(when)
     text = _explain_messages(branches, messages(asked))
     if guard == ALWAYS:
         return text
@@ -102,13 +102,13 @@ def explain_branches(branches: Sequence[Branch], guard: Predicate = ALWAYS, *, e
 
 
 def _list(branches: Sequence[Branch], guard: Predicate) -> str:
-    """Say what happens in the order in which it is decided, which is shorter where much is excepted."""
+    """List the verdicts in the order of evaluation. This is shorter for conditions with many exceptions."""
     steps: list[str] = []
     for allowed, run in groupby(branches[:-1], lambda branch: branch.end.allowed):
         verdict = "allow" if allowed else "deny"
         texts = [f"{verdict} if {condition_text(branch.when)}" for branch in run]
-        more = len(texts) - _MOST_STEPS
-        steps += texts if more < 2 else [*texts[:_MOST_STEPS], f"{verdict} in {more} more cases"]
+        more = len(texts) - _MAX_STEPS
+        steps += texts if more < 2 else [*texts[:_MAX_STEPS], f"{verdict} in {more} more cases"]
     last = "allow" if branches[-1].end.allowed else "deny"
     if branches[-1].when != ALWAYS:
         last = f"{last} if {condition_text(branches[-1].when)}"
@@ -117,7 +117,7 @@ def _list(branches: Sequence[Branch], guard: Predicate) -> str:
 
 
 def explain_predicate(predicate: Predicate) -> str | None:
-    """Say what a predicate asks for; None: nothing."""
+    """Describe a predicate; None if it always holds."""
     return None if predicate == ALWAYS else condition_text(predicate)
 
 
@@ -146,13 +146,15 @@ def _explain_messages(branches: Sequence[Branch], kinds: Sequence[EffectiveMessa
 
 
 def _has_session(when: Predicate, chosen: Sequence[EffectiveMessage], bare: Hashable) -> bool:
-    """Tell whether messages are those of sessions, and what is no message is allowed alike, as sessions need it."""
+    """Return whether messages include those of sessions, and session requests without a message have the
+    same condition.
+    """
     methods = {str(kind.method) for kind in chosen}
     return methods >= _SESSION_METHODS and _form(both((when, _WITHOUT_MESSAGE))) == bare
 
 
 def _name(chosen: Sequence[EffectiveMessage], kinds: Sequence[EffectiveMessage], *, has_session: bool) -> str:
-    """Name messages; where they are most of all that there are, by those that they are not."""
+    """Name messages. If most of all messages are chosen, name the others: "anything but ..."."""
     methods = {kind.method for kind in chosen}
     if methods >= {"*", None}:
         return f"anything but {messages_text([kind for kind in kinds if kind not in chosen], alone=False)}"
@@ -165,7 +167,7 @@ def _name(chosen: Sequence[EffectiveMessage], kinds: Sequence[EffectiveMessage],
 
 
 def _form(predicate: Predicate) -> Hashable:
-    """Return something that is equal for predicates that differ in the order of their parts alone."""
+    """Return a key that is equal for predicates whose parts only differ in order."""
     match predicate:
         case And():
             return "and", frozenset(map(_form, conjuncts(predicate)))

@@ -1,4 +1,4 @@
-"""A graph in the language of Graphviz."""
+"""A graph in the Graphviz language."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.reports.graph.model import Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.picture import Picture, WayIn, shorten
 
-_LABEL = 60  # characters of a label
-_OPEN = "#c62828"  # from anyone, from outside the namespace
+_MAX_LABEL_CHARS = 60
+_OPEN_COLOR = "#c62828"  # an edge from any caller, from outside the namespace
 _STYLES = {
     ReachVerdict.ALLOW: 'color="#2e7d32"',
     ReachVerdict.DEPENDS: 'color="#b26a00", style=dashed',
@@ -49,13 +49,13 @@ def _clusters(nodes: Iterable[GraphNode]) -> Iterator[str]:
 
 
 def _edges(entry: WayIn, picture: Picture, *, why: bool) -> Iterator[str]:
-    label = shorten(entry.label, _LABEL)
+    label = shorten(entry.label, _MAX_LABEL_CHARS)
     if why:
         label = "\n".join([label, *entry.rules])
     for source in entry.sources:
         style = _STYLES[entry.verdict]
         if picture.is_open(source, entry.target):
-            style = style.replace("#2e7d32", _OPEN).replace("#b26a00", _OPEN)
+            style = style.replace("#2e7d32", _OPEN_COLOR).replace("#b26a00", _OPEN_COLOR)
         attributes = f"{style}, label={_quote(label)}, tooltip={_quote(entry.label)}"
         yield f"  {_quote(source)} -> {_quote(entry.target)} [{attributes}];"
 

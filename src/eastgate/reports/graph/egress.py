@@ -42,22 +42,22 @@ _ELSEWHERE: dict[Attribute, Known] = {
     TRANSPORT: "TCP",
     VICINITY: None,
 }
-"""What the network knows of a destination that is neither a pod nor a node, beside its address."""
+"""The facts of a destination outside the cluster, except for its address."""
 
-_V6 = 1 << 32  # addresses of IPv6 follow those of IPv4
-_EVERY: Stretches = ((0, _V6 + (1 << 128) - 1),)
+_IPV6_OFFSET = 1 << 32  # offset of IPv6 addresses, which follow those of IPv4
+_EVERY: Stretches = ((0, _IPV6_OFFSET + (1 << 128) - 1),)
 
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """What workloads may reach outside the cluster."""
+    """The addresses outside the cluster that workloads may connect to."""
 
     bundles: tuple[Bundle, ...] = ()
     nodes: dict[str, GraphNode] = field(default_factory=dict)
 
 
 def find_egress(surveyed: Survey, *, why: bool) -> Egress:
-    """Find what the workloads that are asked about may reach outside the cluster."""
+    """Find the addresses outside the cluster that the selected workloads may connect to."""
     selection, authority = surveyed.selection, surveyed.reach.authority
     if not programs_of(authority).has_network_policies or selection.external or selection.tool is not None:
         return Egress()
@@ -76,7 +76,7 @@ def find_egress(surveyed: Survey, *, why: bool) -> Egress:
 
 
 def _join_sources(bundles: Iterable[Bundle]) -> Iterator[Bundle]:
-    """Put workloads together that may reach the same."""
+    """Merge workloads that may connect to the same addresses."""
     alike: dict[Bundle, list[str]] = {}
     for bundle in bundles:
         alike.setdefault(replace(bundle, sources=()), []).extend(bundle.sources)
@@ -88,7 +88,7 @@ def _addresses(name: str) -> GraphNode:
 
 
 def _bundles(surveyed: Survey, workload: Workload, layers: Sequence[Layer], *, why: bool) -> Iterator[Bundle]:
-    """Yield what a workload may reach: a bundle for each set of addresses."""
+    """Yield a bundle for each set of addresses that a workload may connect to."""
     authority = surveyed.reach.authority
     asked = [atom for layer in layers for atom in layer.atoms(observed=False)]
     (sender, *_) = send(workload, authority.world)
@@ -111,7 +111,7 @@ def _bundles(surveyed: Survey, workload: Workload, layers: Sequence[Layer], *, w
 
 
 def _way(layers: Sequence[Layer], facts: Facts, index: ArmIndex, *, why: bool) -> tuple[str, AllowedWay] | None:
-    """Return the addresses that are allowed, and by which rules; None where none is."""
+    """Return the allowed addresses and the rules that allow them; None if none is allowed."""
     try:
         _, listed = list_points((EnforcementPoint((), tuple(layers)),), facts, index)
     except TooManyEntries:
@@ -134,7 +134,7 @@ def _origins(branches: Iterable[Branch]) -> tuple[Origin, ...]:
 
 
 def _stretches(allowed: Predicate) -> Stretches | None:
-    """Return the addresses that a predicate means; None where it asks for anything else."""
+    """Return the addresses that a predicate matches; None if it has other requirements."""
     match allowed:
         case _ if allowed == ALWAYS:
             return _EVERY
@@ -157,14 +157,14 @@ def _stretches(allowed: Predicate) -> Stretches | None:
 
 
 def _stretch(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> tuple[int, int]:
-    base = 0 if network.version == 4 else _V6
+    base = 0 if network.version == 4 else _IPV6_OFFSET
     return base + int(network.network_address), base + int(network.broadcast_address)
 
 
 def _name(stretches: Stretches) -> str:
-    """Name a set of addresses by networks, or by those that are missing where that is shorter."""
+    """Name a set of addresses by its networks, or by the missing networks if that is shorter."""
     names = []
-    for family, whole in ((4, (0, _V6 - 1)), (6, (_V6, _EVERY[0][1]))):
+    for family, whole in ((4, (0, _IPV6_OFFSET - 1)), (6, (_IPV6_OFFSET, _EVERY[0][1]))):
         mine = _within(stretches, whole)
         if not mine:
             continue
@@ -185,7 +185,7 @@ def _within(stretches: Iterable[tuple[int, int]], whole: tuple[int, int]) -> lis
 
 def _networks(stretches: Iterable[tuple[int, int]], family: int) -> list[str]:
     def address(number: int) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-        return ipaddress.IPv4Address(number) if family == 4 else ipaddress.IPv6Address(number - _V6)
+        return ipaddress.IPv4Address(number) if family == 4 else ipaddress.IPv6Address(number - _IPV6_OFFSET)
 
     return [
         str(network)

@@ -18,18 +18,18 @@ from eastgate.reports.cluster import effects_of
 from eastgate.reports.connections import selector_text
 from eastgate.reports.graph.build import Survey
 from eastgate.reports.graph.model import AllowedWay, Bundle, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.reached import Reached
+from eastgate.reports.graph.reached import DestinationVerdicts
 from eastgate.reports.graph.selection import PortSet, port_sets, union, with_ports
 from eastgate.reports.graph.text import labels_words
 
-_Accepts = tuple[PortSet, Origin | None]  # ports, and the rule that accepts what is sent to them
+_Accepts = tuple[PortSet, Origin | None]  # ports, and the rule that accepts connections to them
 _Accepted = dict[str, frozenset[_Accepts]]  # by the labels of pods
 
-_UNNAMED = "any-other"  # a namespace without labels, about which other rows say all
+_UNNAMED = "any-other"  # a namespace without labels; other rows cover it
 
 
 class FutureNamespaces:
-    """Rows of pods in namespaces that no manifest has, and that policies select by labels."""
+    """Rows for pods in namespaces that no manifest declares, and that policies select by labels."""
 
     def __init__(self, surveyed: Survey, *, why: bool) -> None:
         self._found = surveyed
@@ -39,7 +39,7 @@ class FutureNamespaces:
 
     @cached_property
     def _is_asked(self) -> bool:
-        """Return whether such rows are asked for, and nothing but the receiver decides about them."""
+        """Return whether the selection includes such rows, and only the policies of the receiver decide about them."""
         engine = programs_of(self._authority)
         across = [
             policy
@@ -48,7 +48,7 @@ class FutureNamespaces:
         ]
         return self._found.has_all_callers and not any(engine.layers_of(each, Direction.EGRESS) for each in across)
 
-    def bundles(self, reached: Reached) -> Iterator[Bundle]:
+    def bundles(self, reached: DestinationVerdicts) -> Iterator[Bundle]:
         """Yield the rows of one destination."""
         world, engine = self._authority.world, programs_of(self._authority)
         workload = world.workloads[reached.destination.members[0]]
@@ -57,7 +57,7 @@ class FutureNamespaces:
         if not self._is_asked or not members or workload.host_network or not workload.is_pod:
             return
         if effects_of(engine.program(workload.key).layers).enforced:
-            return  # identities decide, too
+            return  # identities decide too
         namespaces = self._selectors(workload, SOURCE_NAMESPACE)
         pods = self._selectors(workload, SOURCE_LABELS)
         existing = {
@@ -89,7 +89,7 @@ class FutureNamespaces:
         matchers = (atom.matcher for atom in asked if isinstance(atom, Is) and atom.attribute == attribute)
         return list(dict.fromkeys(matcher for matcher in matchers if isinstance(matcher, Labelled)))
 
-    def _ports(self, sender: Sender, workload: Workload, reached: Reached) -> frozenset[_Accepts]:
+    def _ports(self, sender: Sender, workload: Workload, reached: DestinationVerdicts) -> frozenset[_Accepts]:
         """Return the ports that a sender may connect to."""
         network = network_reach(self._authority)
         accepted: set[_Accepts] = set()
@@ -108,7 +108,7 @@ class FutureNamespaces:
 
 
 def _kinds(attribute: Attribute, selectors: Sequence[Labelled]) -> list[str]:
-    """Return labels of each kind that selectors tell apart; none where there are too many."""
+    """Return labels of each kind that selectors distinguish; none if there are too many kinds."""
     cells, is_all = cells_of_attributes([Is(attribute, matcher) for matcher in selectors], [attribute])
     kinds = [text for text in cells[attribute] if isinstance(text, str) and text != OTHER]
     return (kinds or [""]) if is_all else []
@@ -119,7 +119,7 @@ def _truths(selectors: Iterable[Labelled], labels: str) -> tuple[bool, ...]:
 
 
 def _shortest(rows: dict[str, _Accepted], selectors: Sequence[Labelled]) -> Iterator[tuple[str, _Accepted]]:
-    """Yield new namespaces by a selector that accepts the same of all of them; a longer one adds nothing."""
+    """Yield new namespaces by the shortest selector with the same outcome. Longer ones add nothing."""
     left = {home: accepted for home, accepted in rows.items() if any(accepted.values())}
     for selector in sorted(selectors, key=lambda each: (len(each.selector.keys), str(each))):
         chosen = [home for home in rows if selector.contains(home)]

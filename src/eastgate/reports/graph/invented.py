@@ -1,4 +1,4 @@
-"""The graph of policies without workloads: who they would admit to the pods that they select."""
+"""The graph of policies without workloads: the callers that the policies admit to the pods that they select."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _PREFACE = "no workload is declared: destinations are the pods that policies sel
 
 
 def worlds_of(authority: Authority) -> Iterator[Invention | None]:
-    """Yield the worlds that a graph is of, each while its workloads exist: None is what the manifests declare."""
+    """Yield the worlds of a graph.
+
+    The world is in force until the next one is yielded; None is the world of the manifests.
+    """
     inventions = [each for each in invent(authority) if each.targeted] if has_no_workloads(authority) else []
     if not inventions:
         yield None
@@ -24,7 +27,7 @@ def worlds_of(authority: Authority) -> Iterator[Invention | None]:
 
 
 def name_invented(graph: Graph, invention: Invention | None) -> Graph:
-    """Return a graph that names invented pods by their labels, and that has no accounts of theirs."""
+    """Return a graph that names invented pods by their labels and leaves out their accounts."""
     if invention is None:
         return graph
     names = {f"{kind}:{key}": _name(key, invention) for key in invention.pods for kind in ("pod", "app")}
@@ -32,8 +35,7 @@ def name_invented(graph: Graph, invention: Invention | None) -> Graph:
     nodes = {names.get(name, name): _renamed(node, names) for name, node in graph.nodes.items() if name not in gone}
     bundles = [_bundle(bundle, names, gone) for bundle in graph.bundles]
     ports = [
-        f"port {number} stands for the port that workloads call {printable(name)}"
-        for number, name in invention.ports.items()
+        f"port {number} is the number for the port name {printable(name)}" for number, name in invention.ports.items()
     ]
     return replace(
         graph,
@@ -46,7 +48,7 @@ def name_invented(graph: Graph, invention: Invention | None) -> Graph:
 
 
 def join(graphs: Sequence[Graph]) -> Graph:
-    """Return the graphs of workloads that cannot exist together as one."""
+    """Merge the graphs of workloads that cannot exist together."""
     if len(graphs) == 1:
         return graphs[0]
     nodes = {name: node for graph in graphs for name, node in graph.nodes.items()}
@@ -69,7 +71,7 @@ def _renamed(node: GraphNode, names: Mapping[str, str]) -> GraphNode:
 
 
 def _bundle(bundle: Bundle, names: Mapping[str, str], gone: frozenset[str]) -> Bundle | None:
-    """Return a bundle with other names; None where it is about invented accounts alone."""
+    """Rename the nodes of a bundle; return None if it has only invented accounts."""
     sources = tuple(dict.fromkeys(names.get(name, name) for name in bundle.sources if name not in gone))
     targets = tuple(dict.fromkeys(names.get(name, name) for name in bundle.targets if name not in gone))
     return replace(bundle, sources=sources, targets=targets) if sources and targets else None

@@ -1,8 +1,7 @@
-"""Where the parts of a picture are: from left to right, each node behind those that call it.
+"""Layout of a picture: from left to right, each node after the nodes that call it.
 
-A workload is a card with a row for each way in, so that what is said of an edge stands at its end and never on another.
-Callers that nobody calls are chips in the first column. An edge that passes a column has a lane of its own there,
-between the cards.
+A workload is a card with a row for each way in, so that the text of an edge stands at its end. Callers that no other
+node calls are chips in the first column. An edge that passes a column has a lane of its own there, between the cards.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from eastgate.reports.graph.picture import Picture, WayIn, caller_name, shorten
 from eastgate.reports.graph.text import short_rule
 
 UNREACHED = "nobody may call it"
-LINE = 16  # of text
+LINE_HEIGHT = 16  # height of a line of text
 _TITLE, _ROW, _PAD, _GAP, _MARGIN = 24, 22, 8, 14, 24
-_CHAR, _BOLD = 6.4, 7.2  # width of a character, about
-_MOST_CHARS, _MOST_LINES = 42, 8  # of what a row says
+_CHAR_WIDTH, _BOLD_CHAR_WIDTH = 6.4, 7.2  # approximate width of a character
+_MAX_ROW_CHARS, _MAX_ROW_LINES = 42, 8
 _CHIP_CHARS = 34
-_NARROWEST = 130
-_BETWEEN, _NEAR = 150, 90  # columns, where the edges are; where there are many columns
-_MOST_COLUMNS = 6
+_MIN_CARD_WIDTH = 130
+_COLUMN_GAP, _NARROW_COLUMN_GAP = 150, 90  # distance of columns, wide and narrow; narrow if there are many columns
+_MAX_COLUMNS = 6
 _SWEEPS = 6
 
 
 @dataclass(slots=True)
 class Chip:
-    """A caller that is no destination."""
+    """A caller that is not a destination."""
 
     node: GraphNode
     lines: list[str]
@@ -42,7 +41,7 @@ class Chip:
 
     @property
     def height(self) -> float:
-        return LINE * len(self.lines) + 4
+        return LINE_HEIGHT * len(self.lines) + 4
 
     @property
     def middle(self) -> float:
@@ -50,13 +49,13 @@ class Chip:
 
     @property
     def room(self) -> float:
-        """Return the width that it needs."""
-        return max(map(len, self.lines)) * _CHAR + 20
+        """Return the width of the chip."""
+        return max(map(len, self.lines)) * _CHAR_WIDTH + 20
 
 
 @dataclass(slots=True)
 class CardRow:
-    """A way into a destination: what it says, and below it which rules decide."""
+    """A way into a destination: its text, and below it the rules that decide."""
 
     entry: WayIn
     texts: list[str]
@@ -69,7 +68,7 @@ class CardRow:
 
     @property
     def height(self) -> float:
-        return _ROW - LINE + LINE * len(self.lines)
+        return _ROW - LINE_HEIGHT + LINE_HEIGHT * len(self.lines)
 
     @property
     def middle(self) -> float:
@@ -89,7 +88,7 @@ class Card:
 
     @property
     def height(self) -> float:
-        return _TITLE + (sum(row.height for row in self.rows) or LINE) + _PAD
+        return _TITLE + (sum(row.height for row in self.rows) or LINE_HEIGHT) + _PAD
 
     @property
     def middle(self) -> float:
@@ -97,14 +96,14 @@ class Card:
 
     @property
     def kind(self) -> str:
-        """Return the kind, which stands beside the title; that of a pod goes without saying."""
+        """Return the kind, which stands beside the title; empty for a pod."""
         return "" if self.node.kind == "pod" else str(self.node.kind)
 
     @property
     def room(self) -> float:
-        """Return the width that it needs."""
-        texts = max((len(line) for row in self.rows for line in row.lines), default=len(UNREACHED)) * _CHAR + 34
-        return max(texts, len(self.title) * _BOLD + len(self.kind) * _CHAR + 40)
+        """Return the width of the card."""
+        texts = max((len(line) for row in self.rows for line in row.lines), default=len(UNREACHED)) * _CHAR_WIDTH + 34
+        return max(texts, len(self.title) * _BOLD_CHAR_WIDTH + len(self.kind) * _CHAR_WIDTH + 40)
 
 
 @dataclass(slots=True)
@@ -127,7 +126,7 @@ Item = Chip | Card | Lane
 
 @dataclass(slots=True)
 class Zone:
-    """A namespace, or what is in none: its chips or cards, one below the other; or a lane."""
+    """A namespace, or the nodes without one: chips or cards, one below the other; or a lane."""
 
     title: str | None
     items: list[Item]
@@ -143,30 +142,30 @@ class Zone:
 
 @dataclass(slots=True)
 class DrawnEdge:
-    """An edge: where it begins, the lanes that it takes, and the row at which it ends."""
+    """An edge: its start, the lanes that it takes, and the row at which it ends."""
 
     source: str
     start: Chip | Card
     lanes: list[Lane]
     card: Card
     row: CardRow
-    is_back: bool  # it ends at the right of its card, since that is before or below its start
+    is_back: bool  # ends at the right side of its card, because its target is not in a later column
 
     @property
     def bend(self) -> float:
-        """Return how far it bends to the right of both cards, where it ends at the right."""
+        """Return how far a back edge bends to the right of both cards."""
         return 40 + abs(self.row.middle - self.start.middle) / 8
 
     @property
     def right(self) -> float:
-        """Return what it does not cross."""
+        """Return the x coordinate that the edge does not cross."""
         end = self.card.x + self.card.width
         return max(end, self.start.x + self.start.width) + (self.bend if self.is_back else 0)
 
 
 @dataclass(slots=True)
 class PictureLayout:
-    """A picture in its place."""
+    """The places of all parts of a picture."""
 
     width: float
     height: float
@@ -177,7 +176,7 @@ class PictureLayout:
 
 
 def lay_out(picture: Picture, *, why: bool, top: float) -> PictureLayout:
-    """Give every part of a picture its place, below `top`."""
+    """Place every part of a picture below `top`."""
     cards = _cards(picture, why=why)
     drawn = {name for entry in picture.entries if entry.target not in picture.behind for name in entry.sources}
     chips = {
@@ -190,7 +189,7 @@ def lay_out(picture: Picture, *, why: bool, top: float) -> PictureLayout:
     columns = _columns(picture, cards)
     lanes: dict[tuple[str, int], Lane] = {}
     edges = []
-    near: dict[int, list[Item]] = defaultdict(list)  # what is drawn beside an item, by its id
+    near: dict[int, list[Item]] = defaultdict(list)  # items at the other ends of the edges of an item, by its id
     for card in cards.values():
         for row in card.rows if card.node.id not in picture.behind else ():
             for name in row.entry.sources:
@@ -235,9 +234,9 @@ def _rows(entries: Iterable[WayIn], picture: Picture, *, why: bool) -> list[Card
     for entry in entries:
         is_behind = entry.target in picture.behind
         text = f"{', '.join(entry.sources)} · {entry.label}" if is_behind else entry.label
-        lines = wrap(text, _MOST_CHARS, break_on_hyphens=False)
-        texts = [*lines[: _MOST_LINES - 1], shorten(" ".join(lines[_MOST_LINES - 1 :]), _MOST_CHARS)]
-        rules = [shorten(f"by {short_rule(origin)}", _MOST_CHARS) for origin in entry.deciders] if why else []
+        lines = wrap(text, _MAX_ROW_CHARS, break_on_hyphens=False)
+        texts = [*lines[: _MAX_ROW_LINES - 1], shorten(" ".join(lines[_MAX_ROW_LINES - 1 :]), _MAX_ROW_CHARS)]
+        rules = [shorten(f"by {short_rule(origin)}", _MAX_ROW_CHARS) for origin in entry.deciders] if why else []
         rows.append(CardRow(entry, [line for line in texts if line], rules))
     return rows
 
@@ -246,7 +245,7 @@ def _rows(entries: Iterable[WayIn], picture: Picture, *, why: bool) -> list[Card
 
 
 def _columns(picture: Picture, cards: dict[str, Card]) -> dict[str, int]:
-    """Return the column of each card: behind all that call it, but for those that it reaches itself."""
+    """Return the column of each card: after all cards that call it, except those that it reaches itself."""
     calls: dict[str, dict[str, None]] = {name: {} for name in cards}
     for entry in picture.entries:
         if entry.target not in picture.behind:
@@ -264,12 +263,12 @@ def _columns(picture: Picture, cards: dict[str, Card]) -> dict[str, int]:
     for name in order:
         for called in onward[name]:
             if (name, called) not in back:
-                columns[called] = min(max(columns[called], columns[name] + 1), _MOST_COLUMNS)
+                columns[called] = min(max(columns[called], columns[name] + 1), _MAX_COLUMNS)
     return columns
 
 
 def _callers_first(names: Iterable[str], onward: dict[str, list[str]]) -> tuple[list[str], set[tuple[str, str]]]:
-    """Return names so that callers come before those that they call, without edges that lead back to a caller."""
+    """Return names so that callers come before their targets. Edges that lead back to a caller are ignored."""
     left: list[str] = []  # in the order in which the search leaves them
     begun: set[str] = set()
     open_: set[str] = set()
@@ -312,15 +311,15 @@ def _zones(
     return [listed[column] for column in sorted(listed)]
 
 
-# Places
+# Positions
 
 
 def _arrange(columns: Sequence[list[Zone]], near: dict[int, list[Item]], top: float) -> float:
-    """Order zones, and what is in them, by what they are tied to, and put them one below the other."""
+    """Order zones and their items by the positions of the items that they have edges with, and stack them."""
 
     def beside(item: Item) -> float:
         ends = [other.middle for other in near[id(item)]]
-        return sum(ends) / len(ends) if ends else float("inf")  # what has no edge goes last
+        return sum(ends) / len(ends) if ends else float("inf")  # items without edges go last
 
     for column in columns:
         _stack(column, top)
@@ -347,7 +346,7 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def _stack(zones: Iterable[Zone], top: float) -> float:
-    """Put zones one below the other; return where the last one ends."""
+    """Stack zones, and return the position where the last one ends."""
     y = top
     for zone in zones:
         zone.y = y
@@ -372,7 +371,7 @@ def _stack_rows(card: Card) -> None:
 
 def _place_columns(columns: Sequence[Sequence[Zone]]) -> float:
     x = float(_MARGIN)
-    between = _BETWEEN if len(columns) <= 3 else _NEAR
+    between = _COLUMN_GAP if len(columns) <= 3 else _NARROW_COLUMN_GAP
     for number, column in enumerate(columns):
         width = max(_width_of(zone) for zone in column)
         for zone in column:
@@ -384,5 +383,5 @@ def _place_columns(columns: Sequence[Sequence[Zone]]) -> float:
 
 
 def _width_of(zone: Zone) -> float:
-    rooms = [len(zone.title or "") * _BOLD, *(item.room for item in zone.items)]
-    return max(max(rooms) + 2 * _PAD, _NARROWEST)
+    rooms = [len(zone.title or "") * _BOLD_CHAR_WIDTH, *(item.room for item in zone.items)]
+    return max(max(rooms) + 2 * _PAD, _MIN_CARD_WIDTH)

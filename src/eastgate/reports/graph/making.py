@@ -1,4 +1,4 @@
-"""The graph that is asked for: of single callers and destinations, or of groups where they are too many."""
+"""The requested graph: of single callers and destinations, or of groups if there are too many."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from eastgate.reports.cluster import effects_of
 from eastgate.reports.graph.aggregate import Grouping, count_groups, group_graph
 from eastgate.reports.graph.build import Survey, bundles_of, list_graph, merge_targets, nodes_of
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, ReachVerdict
-from eastgate.reports.graph.pod_groups import PodRowsOfGraph
-from eastgate.reports.graph.reached import Reached
+from eastgate.reports.graph.pod_groups import GraphPodRows
+from eastgate.reports.graph.reached import DestinationVerdicts
 from eastgate.reports.graph.selection import union
 
-MOST_NODES = 120  # that a picture has room for
+MOST_NODES = 120  # most nodes of a picture
 
 
 def make_graph(
     surveyed: Survey, by: Grouping | None = None, *, why: bool = True, most: int | None = None, pods: bool = False
 ) -> Graph:
-    """Return the graph of a survey. Without a grouping, there are at most so many nodes, put together as need be.
+    """Return the graph of a survey with at most `most` nodes. Without `by`, only larger graphs are grouped.
 
     `pods`: rows begin at pods where network policies decide.
     """
@@ -35,12 +35,12 @@ def make_graph(
     every = len(graph.nodes)
     coarser = Grouping.APP if count_groups(surveyed, Grouping.APP) <= most else Grouping.NAMESPACE
     graph = _grouped(surveyed, coarser, why=why)
-    note = f"{every} callers and destinations are too many for a picture: they are put together by {coarser} (--by)"
+    note = f"{every} callers and destinations are too many for a picture: they are grouped by {coarser} (--by)"
     return replace(graph, notes=(*graph.notes, note))
 
 
 def _by_pod(surveyed: Survey, *, why: bool, each: bool = False) -> Graph:
-    """Return the graph whose rows begin at pods where network policies decide, and else at accounts.
+    """Return the graph whose rows begin at pods where network policies decide, and at accounts elsewhere.
 
     `each`: rows name every pod, and nothing else.
     """
@@ -48,7 +48,7 @@ def _by_pod(surveyed: Survey, *, why: bool, each: bool = False) -> Graph:
         graph = list_graph(surveyed, why=why)
         nodes = _with_protection(surveyed, graph.nodes)
         return replace(graph, nodes=nodes, is_whole=surveyed.selection.is_everything)
-    from eastgate.reports.graph.egress import find_egress  # many have no such policies
+    from eastgate.reports.graph.egress import find_egress  # imported here because many clusters have no such policies
     from eastgate.reports.graph.future import FutureNamespaces
     from eastgate.reports.graph.pods import PodRows
 
@@ -75,7 +75,7 @@ def _workloads(surveyed: Survey) -> dict[str, GraphNode]:
 
 
 def _with_pods(surveyed: Survey, graph: Graph) -> Graph:
-    """Add to a graph of accounts the edges of pods that network policies tell apart, and egress."""
+    """Add edges of pods that network policies distinguish, and egress, to a graph of accounts."""
     if not programs_of(surveyed.reach.authority).has_network_policies:
         return replace(graph, nodes=_with_protection(surveyed, graph.nodes))
     pods = _by_pod(surveyed, why=True, each=True)
@@ -101,7 +101,7 @@ def _with_pods(surveyed: Survey, graph: Graph) -> Graph:
 
 
 def _name_ports_alike(bundle: Bundle, graph: Graph) -> Bundle:
-    """Return a bundle that names the ports which edges of a graph to its target name; all others are in ranges."""
+    """Return a bundle that names the same ports as the edges of a graph to its target. Its other ports are ranges."""
     named = {port for each in graph.bundles if bundle.targets[0] in each.targets for port in each.ports}
     if not bundle.other_ports:
         rest = tuple((port, port) for port in bundle.ports if port not in named)
@@ -113,7 +113,7 @@ def _name_ports_alike(bundle: Bundle, graph: Graph) -> Bundle:
 
 
 def _with_protection(surveyed: Survey, nodes: Mapping[str, GraphNode]) -> dict[str, GraphNode]:
-    """Mark the workloads that no policy protects: anyone may call them, unless a policy restricts his egress."""
+    """Mark the workloads that no policy protects. Any caller may reach them, unless a policy restricts its egress."""
     bare = {
         name
         for reached in surveyed.reached
@@ -124,7 +124,7 @@ def _with_protection(surveyed: Survey, nodes: Mapping[str, GraphNode]) -> dict[s
     return {name: replace(node, is_protected=name not in bare) for name, node in nodes.items()}
 
 
-def _is_unprotected(surveyed: Survey, reached: Reached, name: str) -> bool:
+def _is_unprotected(surveyed: Survey, reached: DestinationVerdicts, name: str) -> bool:
     engine, reach = programs_of(surveyed.reach.authority), surveyed.reach
     workload = surveyed.reach.authority.world.workloads[name.partition(":")[2]]
     layers = list(engine.program(workload.key).layers)
@@ -132,12 +132,12 @@ def _is_unprotected(surveyed: Survey, reached: Reached, name: str) -> bool:
         layers += engine.program(NetworkEnd(workload.key, Direction.INGRESS)).layers
     if effects_of(layers).enforced:
         return False
-    nobody = reach.callers.set_of([AnonymousCell()])
+    anonymous = reach.callers.set_of([AnonymousCell()])
     return all(
         answer.allowed is True
         for entrance in reached.destination.entrances
         for answer in reach.answers(entrance)
-        if answer.callers & nobody
+        if answer.callers & anonymous
     )
 
 
@@ -146,5 +146,5 @@ def _grouped(surveyed: Survey, by: Grouping, *, why: bool) -> Graph:
         return list_graph(surveyed, why=why)
     if not programs_of(surveyed.reach.authority).has_network_policies:
         return group_graph(surveyed, by)
-    rows = PodRowsOfGraph(_by_pod(surveyed, why=why, each=True), _by_pod(surveyed, why=why))
+    rows = GraphPodRows(_by_pod(surveyed, why=why, each=True), _by_pod(surveyed, why=why))
     return group_graph(surveyed, by, rows)

@@ -1,6 +1,6 @@
-"""A picture without edges: a row for each caller, a column for each destination, and a number that says what.
+"""A picture without edges: a row for each caller, a column for each destination, and a number for each condition.
 
-Graphs with many edges are read more easily so. What a number stands for is said below.
+Graphs with many edges are easier to read in this form. A legend below explains the numbers.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from eastgate.reports.graph.model import GraphNode, ReachVerdict
 from eastgate.reports.graph.picture import Drawing, Picture, WayIn, attribute, box, caller_name, shorten, text, tooltip
 
 _CELL, _MARGIN, _LINE = 22, 24, 16
-_DIGIT = 5.6  # width of a character in a cell, about
-_CHAR = 6.2  # width of a character, about
-_GAP = 8  # between namespaces
-_SLOPE = 0.7  # of the names of columns
-_NOTE = 150  # characters of what a number stands for
+_DIGIT_WIDTH = 5.6  # approximate width of a character in a cell
+_CHAR_WIDTH = 6.2  # approximate width of a character
+_NAMESPACE_GAP = 8  # gap between namespaces
+_COLUMN_NAME_SLOPE = 0.7  # slope of the names of columns
+_MAX_NOTE_CHARS = 150  # length of the explanation of a number
 _Positions = dict[str, float]
 
 
 def draw_matrix(picture: Picture, *, why: bool, top: float) -> Drawing:
     """Draw a picture below `top`."""
     rows, columns = picture.sources, picture.targets
-    left = _MARGIN + max((len(_row_name(node)) for node in rows), default=0) * _CHAR + 14
-    names = max((len(_column_name(node)) for node in columns), default=0) * _CHAR
-    first = top + names * _SLOPE + 14
+    left = _MARGIN + max((len(_row_name(node)) for node in rows), default=0) * _CHAR_WIDTH + 14
+    names = max((len(_column_name(node)) for node in columns), default=0) * _CHAR_WIDTH
+    first = top + names * _COLUMN_NAME_SLOPE + 14
     numbers = _numbers(picture, why=why)
     cells = _cells(picture, numbers, why=why)
-    width = max([_CELL, *(len(cell.words) * _DIGIT + 8 for cell in cells)])
+    width = max([_CELL, *(len(cell.words) * _DIGIT_WIDTH + 8 for cell in cells)])
     xs, right = _positions(columns, left, width)
     ys, bottom = _positions(rows, first, _CELL)
     notes_top = bottom + 2 * _LINE
@@ -41,20 +41,22 @@ def draw_matrix(picture: Picture, *, why: bool, top: float) -> Drawing:
         *(_draw(cell, xs[cell.target], ys[cell.source], width, picture) for cell in cells),
         *_notes(numbers, notes_top),
     ]
-    room = max(right + names * _SLOPE + _MARGIN, _MARGIN * 2 + max(map(len, numbers), default=0) * _CHAR)
+    room = max(
+        right + names * _COLUMN_NAME_SLOPE + _MARGIN, _MARGIN * 2 + max(map(len, numbers), default=0) * _CHAR_WIDTH
+    )
     return Drawing(room, notes_top + _LINE * len(numbers) + _MARGIN, elements)
 
 
 def _positions(nodes: Sequence[GraphNode], start: float, step: float) -> tuple[_Positions, float]:
-    """Return where each node is, with a gap between namespaces, and where the last one ends."""
+    """Return the position of each node, with a gap between namespaces, and the end of the last one."""
     positions: _Positions = {}
     at = start
     for _, members in groupby(nodes, key=lambda node: node.namespace):
         for node in members:
             positions[node.id] = at
             at += step
-        at += _GAP
-    return positions, at - _GAP
+        at += _NAMESPACE_GAP
+    return positions, at - _NAMESPACE_GAP
 
 
 def _row_name(node: GraphNode) -> str:
@@ -69,7 +71,7 @@ def _column_name(node: GraphNode) -> str:
 
 
 def _numbers(picture: Picture, *, why: bool) -> dict[str, int]:
-    """Number what is said of edges."""
+    """Number the different texts of edges."""
     sayings = dict.fromkeys(_saying(entry, why=why) for entry in picture.entries)
     return {words: number for number, words in enumerate(sayings, 1)}
 
@@ -78,7 +80,7 @@ def _saying(entry: WayIn, *, why: bool) -> str:
     words = entry.label if entry.verdict is not ReachVerdict.DENY else f"denied: {entry.label}"
     leads_to = f" → {', '.join(entry.leads_to)}" if entry.leads_to else ""
     rules = f" (by {', '.join(entry.rules)})" if why and entry.rules else ""
-    return f"{shorten(words, _NOTE)}{leads_to}{rules}"
+    return f"{shorten(words, _MAX_NOTE_CHARS)}{leads_to}{rules}"
 
 
 def _stripes(rows: Sequence[GraphNode], ys: _Positions, right: float) -> Iterator[str]:
@@ -108,12 +110,12 @@ def _borders(columns: Sequence[GraphNode], xs: _Positions, first: float, bottom:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """What is said of a caller and a destination; open only if all of it is."""
+    """The outcome between a caller and a destination. It is open only if all of its edges are."""
 
     source: str
     target: str
     entries: tuple[WayIn, ...]
-    words: str  # the numbers of what is said
+    words: str  # the numbers of its texts
 
     @property
     def verdict(self) -> ReachVerdict:

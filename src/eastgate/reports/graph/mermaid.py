@@ -1,4 +1,4 @@
-"""A graph as a Mermaid flowchart, which many pages of documentation draw."""
+"""A graph as a Mermaid flowchart, which many documentation sites render."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.reports.graph.model import Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.picture import Picture, WayIn, shorten
 
-_LABEL = 50  # characters of a label
+_MAX_LABEL_CHARS = 50
 _ARROWS = {ReachVerdict.ALLOW: "-->", ReachVerdict.DEPENDS: "-.->", ReachVerdict.DENY: "--x"}
 _BRACKETS = {NodeKind.GATEWAY: ("{{", "}}"), NodeKind.BACKEND: ("[[", "]]"), NodeKind.POD: ("[", "]")}
 _ROUND = ("(", ")")
@@ -47,7 +47,7 @@ def _node(node: GraphNode, numbers: dict[str, str]) -> str:
 
 
 def _links(entry: WayIn, numbers: dict[str, str], *, why: bool) -> Iterator[str]:
-    label = shorten(entry.label, _LABEL)
+    label = shorten(entry.label, _MAX_LABEL_CHARS)
     if why:
         label = " | ".join([label, *entry.rules])
     for source in entry.sources:
@@ -60,6 +60,6 @@ def _ways_on(entries: Iterable[WayIn], numbers: dict[str, str]) -> Iterator[str]
 
 
 def _quote(text: str) -> str:
-    """Return a text between quotes; what means something to Mermaid or HTML is written as an entity."""
+    """Return a text between quotes. Characters with a meaning in Mermaid or HTML become entities."""
     special = {'"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "#": "#35;", "`": "#96;", "|": "#124;"}
     return '"' + "".join(special.get(letter, letter) for letter in printable(text)) + '"'

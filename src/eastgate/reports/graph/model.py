@@ -1,7 +1,7 @@
-"""A graph of who can reach whom: nodes, and edges in bundles.
+"""The graph of callers and destinations: nodes, and edges in bundles.
 
-A bundle is as many edges as it has sources, targets and ports: from EACH source to EACH target, on EACH port, the same
-happens. Edges of a large cluster are never listed unless somebody asks for them.
+A bundle has an edge from EACH source to EACH target on EACH port, all with the same outcome. The edges of a large
+cluster are listed only on request.
 """
 
 from __future__ import annotations
@@ -48,34 +48,34 @@ _WHOLE = frozenset({*_OUTSIDERS, NodeKind.ADDRESSES, NodeKind.ANYONE})
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """A caller, a destination, or a group of them. `size` is how many callers or destinations it stands for."""
+    """A caller, a destination, or a group of them. `size` is the number of callers or destinations in it."""
 
     id: str
     kind: NodeKind
     namespace: str | None = None
-    account: str | None = None  # of a pod: the node of the service account that it runs as
+    account: str | None = None  # of a pod: the node of its service account
     app: str | None = None
     size: int = 1
-    is_protected: bool = True  # some policy decides who may call it
+    is_protected: bool = True  # whether a policy decides about its callers
 
     def __repr__(self) -> str:
         return brief(self, self.id)
 
     @property
     def is_external(self) -> bool:
-        """Return whether it comes from outside: without an identity, or with one that nobody here gives."""
+        """Return whether the caller is external: without an identity, or with one that this cluster does not issue."""
         return self.kind in _OUTSIDERS
 
     @property
     def name(self) -> str:
-        """Return the id without what the kind and the namespace say already."""
+        """Return the id without the parts that the kind and the namespace repeat."""
         if self.kind in _WHOLE:
             return self.id
         rest = self.id.partition(":")[2] or self.id
         return rest.removeprefix(f"{self.namespace}/")
 
     def to_json(self) -> dict[str, object]:
-        """Return the node as JSON has it."""
+        """Return the node in its JSON form."""
         optional = {"namespace": self.namespace, "serviceAccount": self.account, "app": self.app}
         data: dict[str, object] = {"id": self.id, "kind": str(self.kind)}
         data |= {key: value for key, value in optional.items() if value is not None}
@@ -85,7 +85,7 @@ class GraphNode:
 
 
 class ReachVerdict(enum.StrEnum):
-    """What an edge says: all is allowed, some of it is, nothing is."""
+    """The outcome of an edge: all requests are allowed, some are, or none."""
 
     ALLOW = "allow"
     DEPENDS = "depends"
@@ -94,7 +94,9 @@ class ReachVerdict(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AllowedWay:
-    """Requests that are allowed: on which condition (None: all), by which rules, and what they come to behind it."""
+    """Allowed requests: their condition (None: all), the rules that allow them, and the nodes behind the
+    destination.
+    """
 
     condition: str | None
     by: tuple[Origin, ...] = ()
@@ -103,10 +105,10 @@ class AllowedWay:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """How many pairs of a caller and a destination an edge between groups stands for."""
+    """The number of pairs of a caller and a destination in an edge between groups."""
 
-    open: int  # allowed on everything
-    reached: int  # allowed on something
+    open: int  # every request is allowed
+    reached: int  # some request is allowed
     all: int
 
 
@@ -114,7 +116,7 @@ class Pairs:
 class Edge:
     """One edge: from a caller to a destination, on a port.
 
-    None stands for every port that has no edge of its own, but for the closed ports of the bundle.
+    Port None means every port without an edge of its own, except the closed ports of the bundle.
     """
 
     source: str
@@ -126,12 +128,12 @@ class Edge:
         return brief(self, f"{self.source} -> {self.target} port {self.port or '*'}: {self.bundle.verdict_text}")
 
     def to_json(self) -> dict[str, object]:
-        """Return the edge as JSON has it."""
+        """Return the edge in its JSON form."""
         return self.with_ends(self.bundle.verdict_to_json())
 
-    def with_ends(self, said: Mapping[str, object]) -> dict[str, object]:
-        """Return its ends and what is said of all edges of its bundle, as JSON has it."""
-        data = {"from": self.source, "to": self.target, "port": self.port, **said}
+    def with_ends(self, verdict_data: Mapping[str, object]) -> dict[str, object]:
+        """Return its ends with the common data of its bundle, as in JSON."""
+        data = {"from": self.source, "to": self.target, "port": self.port, **verdict_data}
         if self.port is None and self.bundle.closed_ports:
             data["exceptPorts"] = list(self.bundle.closed_ports)
         if self.port is None and self.bundle.port_ranges:
@@ -141,12 +143,11 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Edges that say the same. `other_ports`: also every port that no edge of these targets names.
+    """Edges with the same outcome. `other_ports`: also every port that no edge of these targets names.
 
-    `closed_ports` are not among those: no edge names them since nobody may use them. `any_port`: these are all ports
-    that there are. `service`: requests that are addressed to this Service. `denied_by`: the rules that refuse, where
-    all is denied. `port_ranges`: other ports are only those of these ranges. `doubts` are policies that
-    are not read and could change the verdict.
+    `closed_ports` are not among the other ports: no caller may use them, so no edge names them. `any_port`: the edges
+    cover all ports. `service`: requests that are addressed to this Service. `denied_by`: the rules that refuse, if all
+    is denied. `port_ranges`: the ranges of other ports. `doubts` are unread policies that could change the verdict.
     """
 
     sources: tuple[str, ...]
@@ -169,33 +170,33 @@ class Bundle:
 
     @property
     def is_open_egress(self) -> bool:
-        """Return whether it says that workloads may connect to any address outside the cluster, on any port."""
+        """Return whether workloads may connect to any address outside the cluster on any port."""
         return self.targets == (ANY_ADDRESS,) and self.any_port and self.verdict is ReachVerdict.ALLOW
 
     @property
     def verdict_text(self) -> str:
-        """Return the verdict; with a question mark where a policy that is not read could change it."""
+        """Return the verdict, with a question mark if an unread policy could change it."""
         return f"{self.verdict}?" if self.doubts else str(self.verdict)
 
     @property
     def condition(self) -> str | None:
-        """Return what it depends on; None where it depends on nothing."""
+        """Return the condition under which requests are allowed; None without one."""
         if self.verdict is not ReachVerdict.DEPENDS:
             return None
         return "; or ".join(way.condition for way in self.ways if way.condition) or None
 
     @property
     def deciders(self) -> tuple[Origin, ...]:
-        """Return the rules that allow, or where nothing is allowed, that deny."""
+        """Return the rules that allow, or those that deny if nothing is allowed."""
         return tuple(dict.fromkeys(origin for way in self.ways for origin in way.by)) or self.denied_by
 
     @property
     def leads_to(self) -> tuple[str, ...]:
-        """Return what requests come to behind the target."""
+        """Return the nodes that requests reach behind the target."""
         return tuple(dict.fromkeys(node for way in self.ways for node in way.leads_to))
 
     def verdict_to_json(self) -> dict[str, object]:
-        """Return what all its edges say, as JSON has it."""
+        """Return the common data of its edges in their JSON form."""
         data: dict[str, object] = {"verdict": str(self.verdict), "condition": self.condition}
         data |= _rule_to_json(self.deciders[0] if self.deciders else None)
         if self.pairs is not None:
@@ -214,9 +215,9 @@ class Bundle:
         return data
 
     def edges_to_json(self) -> Iterator[dict[str, object]]:
-        """Yield the edges as JSON has them."""
-        said = self.verdict_to_json()
-        return (edge.with_ends(said) for edge in self.edges())
+        """Yield the edges in their JSON form."""
+        verdict_data = self.verdict_to_json()
+        return (edge.with_ends(verdict_data) for edge in self.edges())
 
     def edges(self) -> Iterator[Edge]:
         """Yield the edges one by one."""
@@ -244,11 +245,11 @@ def _rule_to_json(origin: Origin | None) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes by their ids, and bundles of edges. `notes` say what the graph leaves out or puts together.
+    """Nodes by their ids, and bundles of edges. `notes` list the nodes that the graph leaves out or groups.
 
-    `everybody`: all callers that there are; empty where only some of them are asked about. `by_pod`: edges begin at
-    pods where network policies decide. `is_whole`: its nodes are all destinations that there are. `left_out` are parts
-    that could not be read and could change it. `preface` comes before the table.
+    `everybody`: all callers; empty if the selection names callers. `by_pod`: edges begin at pods where network policies
+    decide. `is_whole`: the nodes include all destinations. `left_out` are unread parts that could change the graph.
+    `preface` comes before the table.
     """
 
     nodes: Mapping[str, GraphNode]
@@ -265,7 +266,7 @@ class Graph:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is no edge, and no destination that nobody reaches."""
+        """Return whether the graph has no edge and no unreached destination."""
         return not self.bundles and not any(node.kind is NodeKind.POD for node in self.nodes.values())
 
     @property
@@ -274,7 +275,7 @@ class Graph:
         return (edge for bundle in self.bundles for edge in bundle.edges())
 
     def to_json(self) -> dict[str, object]:
-        """Return the graph as JSON has it."""
+        """Return the graph in its JSON form."""
         data: dict[str, object] = {
             "nodes": [node.to_json() for node in self.nodes.values()],
             "edges": [edge for bundle in self.bundles for edge in bundle.edges_to_json()],

@@ -1,4 +1,4 @@
-"""What a graph could not consider: unread kinds, policies with errors, labels and proxies that nobody knows."""
+"""Notes on objects that a graph could not consider: unread kinds, policies with errors, unknown labels and proxies."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from eastgate.reports.graph.build import app_of
 from eastgate.reports.graph.model import Bundle, Graph, NodeKind, ReachVerdict
 from eastgate.reports.graph.text import limit, natural
 
-_MOST = 6  # pods that are named
+_MAX_PODS = 6  # pods that are named
 
 
 def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
-    """Yield a line for each thing that could make an answer about some points another one."""
+    """Yield a line for each object that could change an answer about some points."""
     authority = cluster.authority
     for policy in cluster.rejected_at(points):
-        yield f"{policy.ref} cannot be read: what it targets is shown as closed"
+        yield f"{policy.ref} cannot be read: its targets are shown as closed"
     unconsidered = cluster.unconsidered(points)
     yield from list_left_out(unconsidered.matches)
     for line in list_unconsidered(unconsidered, authority.unread, about_one=False):
@@ -32,16 +32,16 @@ def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
         for unread in dict.fromkeys(met.unread for met in could_change(unconsidered, allowed=True)):
             pods = sorted(_selected(cluster, unread), key=natural) if unread.part is None else []
             if pods and unread.targets.located:
-                named = ", ".join(limit(pods, _MOST))
-                yield f"{unread} could deny what is marked allow? or depends?: it is about {named}"
+                named = ", ".join(limit(pods, _MAX_PODS))
+                yield f"{unread} could deny edges that are marked allow? or depends?: it is about {named}"
     uncertain = {policy.ref: point for point in points for policy in programs_of(authority).uncertain(point)}
     for ref, point in uncertain.items():
-        yield f"{ref} selects by a label that a cluster adds: it is taken not to target {point}"
+        yield f"{ref} selects by a label that only a cluster adds: it is assumed not to target {point}"
     yield from _enforcement_notes(cluster, points)
 
 
 def _enforcement_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
-    """Yield the pods that policies select and cannot be about, and those of which it is unknown who enforces them."""
+    """Yield the pods that a policy selects but cannot apply to, and those whose enforcer is unknown."""
     found = [each for point in points if isinstance(point, str) for each in cluster.enforcement(point)]
     yield from inapplicable_lines(found)
     doubtful: dict[str, dict[str, None]] = {}
@@ -50,12 +50,12 @@ def _enforcement_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[st
             decides = f"--set {each.setting}={'|'.join(each.choices)}"
             doubtful.setdefault(decides, {})[each.at.removeprefix("pod ")] = None
     for decides, pods in doubtful.items():
-        named = ", ".join(limit(sorted(pods, key=natural), _MOST))
-        yield f"no manifest says whether {named} has a proxy: what is shown is allowed with one and without ({decides})"
+        named = ", ".join(limit(sorted(pods, key=natural), _MAX_PODS))
+        yield f"no manifest says whether {named} has a proxy: an allowed edge needs both possibilities ({decides})"
 
 
 def _selected(cluster: Cluster, unread: Unread) -> Iterator[str]:
-    """Yield the workloads that an object of an unread kind is about, as a destination or as a caller."""
+    """Yield the workloads that an object of an unread kind targets, as a destination or as a caller."""
     world = cluster.authority.world
     targets = (*unread.targets.destinations, *unread.targets.callers)
     for workload in world.workloads.values():
@@ -64,7 +64,7 @@ def _selected(cluster: Cluster, unread: Unread) -> Iterator[str]:
 
 
 def mark_doubts(cluster: Cluster, graph: Graph) -> Graph:
-    """Mark the edges that a policy which is not read could change; edges of one bundle are parted by that."""
+    """Mark the edges that an unread policy could change. Bundles are split accordingly."""
     authority = cluster.authority
     if authority.unread is Handling.IGNORE or not authority.unread_objects.objects:
         return graph
@@ -73,7 +73,7 @@ def mark_doubts(cluster: Cluster, graph: Graph) -> Graph:
 
 
 class _Doubts:
-    """The policies of unread kinds that could change what happens at either end of an edge."""
+    """The policies of unread kinds that could change the verdict at either end of an edge."""
 
     def __init__(self, cluster: Cluster, graph: Graph) -> None:
         self._authority = cluster.authority
@@ -109,7 +109,7 @@ class _Doubts:
 
 
 def _is_in(workload: Workload, name: str) -> bool:
-    """Return whether a node is a workload, or a group that it is in."""
+    """Return whether a node is a workload, or a group that contains it."""
     kind, _, key = name.partition(":")
     match kind:
         case "pod":

@@ -1,7 +1,7 @@
-"""What pictures of a graph show: entries of destinations, and who comes in by them.
+"""The content of pictures of a graph: the entries of destinations, and their callers.
 
-A workload is one node, whether it calls or is called: an account is drawn as the workloads that run as it. Where nearly
-everybody may do something, that is one node of its own ("anyone but sandbox"), and not an edge from each.
+A workload is one node, whether it calls or is called. An account is drawn as the workloads that run as it. If nearly
+all callers are allowed something, they are one node ("anyone but sandbox") instead of an edge from each.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from eastgate.ir import Origin
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.text import name_ports, natural, rule_name, sources_of
 
-# Shapes and texts of pictures. All that comes from manifests is made harmless here.
+# Shapes and texts of pictures. All text from manifests is escaped here.
 
 
 STYLE = """
@@ -58,7 +58,7 @@ g[data-open] rect { stroke: #c62828; stroke-width: 2.6; }
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Elements, and how much room they need."""
+    """Elements, and the size that they need."""
 
     width: float
     height: float
@@ -82,14 +82,14 @@ def attribute(words: str) -> str:
     return quoteattr(printable(words))
 
 
-_MOST_PODS = 6  # of one account, that are drawn in its place
+_MAX_PODS_PER_ACCOUNT = 6  # pods that are drawn in the place of their account
 _ANYWHERE = frozenset({NodeKind.ANYONE, NodeKind.OUTSIDE, NodeKind.ANONYMOUS})
 _UNPLACED = frozenset({NodeKind.OTHER_ACCOUNTS, NodeKind.FUTURE_PODS})
 
 
 @dataclass(frozen=True, slots=True)
 class WayIn:
-    """One way into a destination: the ports, the condition, and who may take it."""
+    """One way into a destination: the ports, the condition, and its callers."""
 
     target: str
     sources: tuple[str, ...]
@@ -103,20 +103,20 @@ class WayIn:
 
     @property
     def rules(self) -> list[str]:
-        """Return the rules that decide, each with the line where it is written."""
+        """Return the rules that decide, each with its line."""
         return [rule_name(origin) for origin in self.deciders]
 
     @property
     def label(self) -> str:
-        """Return the ports and the condition; of groups, the condition says all."""
+        """Return the ports and the condition. For groups, the condition is enough."""
         if self.is_group and self.condition is not None:
             return self.condition
-        ports = f"{self.ports} (a policy that is not read could deny it)" if self.is_doubtful else self.ports
+        ports = f"{self.ports} (an unread policy could deny it)" if self.is_doubtful else self.ports
         return ports if self.condition is None else f"{ports}: {self.condition}"
 
 
 class Picture:
-    """The nodes and entries of a picture. Callers that no edge begins at are left out, as are other groups of them."""
+    """The nodes and entries of a picture. Callers without edges are left out, and so are groups of such callers."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -145,38 +145,38 @@ class Picture:
             )
 
     def _drawn(self, name: str) -> list[str]:
-        """Return the nodes that stand for a caller: of an account, the workloads that run as it."""
+        """Return the nodes that a caller is drawn as: for an account, the workloads that run as it."""
         if name not in self.graph.nodes:
             self._crowds[name] = GraphNode(name, NodeKind.ANYONE)
         pods = self._pods.get(name, [])
-        return pods if 0 < len(pods) <= _MOST_PODS else [name]
+        return pods if 0 < len(pods) <= _MAX_PODS_PER_ACCOUNT else [name]
 
     def node(self, name: str) -> GraphNode:
         """Return a node by its id."""
         return self.graph.nodes.get(name) or self._crowds[name]
 
     def is_open(self, source: str, target: str) -> bool:
-        """Return whether an edge comes from anyone, and from outside the namespace of its target."""
+        """Return whether an edge comes from any caller, and from outside the namespace of its target."""
         node = self.node(source)
         if node.kind in _ANYWHERE:
             return True
         return node.kind in _UNPLACED and node.namespace is None and self.node(target).namespace is not None
 
     def names(self, name: str) -> str:
-        """Return the ids by which tables know a node: its own, and that of its account."""
+        """Return the ids of a node in tables: its own, and that of its account."""
         account = self.node(name).account
         return f"{name} {account}" if account is not None else name
 
     @cached_property
     def behind(self) -> frozenset[str]:
-        """Return the backends that gateways lead to: whoever may reach them comes by these."""
+        """Return the backends behind gateways. Callers reach them through the gateway."""
         led_to = {name for entry in self.entries for name in entry.leads_to}
         nodes = self.graph.nodes
         return frozenset(name for name in led_to if name in nodes and nodes[name].kind is NodeKind.BACKEND)
 
     @cached_property
     def sources(self) -> list[GraphNode]:
-        """Return the callers that an edge begins at: those of namespaces first, and then from wider to widest."""
+        """Return the callers with edges: those of namespaces first, then from wider to widest."""
         used = dict.fromkeys(name for entry in self.entries for name in entry.sources)
         return sorted(
             map(self.node, used),
@@ -185,7 +185,7 @@ class Picture:
 
     @cached_property
     def targets(self) -> list[GraphNode]:
-        """Return the destinations, also those that nobody reaches."""
+        """Return the destinations, including those without callers."""
         destinations = {NodeKind.POD, NodeKind.GATEWAY, NodeKind.ROUTE, NodeKind.BACKEND, NodeKind.SERVICE}
         used = {entry.target for entry in self.entries} | {name for entry in self.entries for name in entry.leads_to}
         nodes = [node for node in self.graph.nodes.values() if node.id in used or node.kind in destinations]
@@ -203,7 +203,7 @@ def _in_order(node: GraphNode) -> tuple[object, object]:
 
 
 def caller_name(node: GraphNode) -> str:
-    """Return what a caller is called in a picture, beside its namespace."""
+    """Return the name of a caller in a picture, without its namespace."""
     if node.kind is NodeKind.OTHER_ACCOUNTS:
         return "other accounts" if node.namespace is not None else "other accounts of the trust domain"
     words = {"outside": "other trust domains", "anonymous": "no identity"}

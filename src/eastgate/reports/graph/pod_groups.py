@@ -1,7 +1,7 @@
 """Pairs of groups, counted by pods: where network policies decide, the callers of a group are its pods.
 
-Callers of a row that are no pods of the manifests keep a name of their own. What everyone may do is an edge from
-`anyone`, and not one from each group, too.
+Callers of a row that are not pods of the manifests keep their own names. If all callers are allowed something, the edge
+starts at `anyone` instead of at each group.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from eastgate.reports.connections import selector_text
 from eastgate.reports.effective.words import ANY_IDENTITY, ANYONE
 from eastgate.reports.graph.build import Survey
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.reached import Reached
+from eastgate.reports.graph.reached import DestinationVerdicts
 from eastgate.reports.graph.selection import PortSet, port_set_of, union
 from eastgate.reports.graph.text import labels_words, natural
 
-# Names of the callers in rows by pod: each pod, kinds of pods by their labels, and crowds.
+# Names of the callers in rows by pod: single pods, kinds of pods by their labels, and sets such as `anyone`.
 
 
 CLUSTER = "anyone in the cluster"
 OUTSIDE = "outside the cluster"
 _ANYWHERE, _ELSEWHERE = "[any namespace]", "[other namespaces]"
-FEW = 3  # callers that are left out by name
+MAX_EXCEPTIONS = 3  # callers that are listed as exceptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodCaller:
-    """A caller of rows: a pod, a kind of pods that no manifest has, or callers who are no pods.
+    """A caller of rows: a pod, a kind of pods that no manifest declares, or callers that are not pods.
 
-    `labels` are those of a kind of pods; `like` are the pods that exist and have such labels. `is_closed`: a whole cell
-    of callers to which all is denied.
+    `labels` are those of a kind of pods; `like` are the existing pods with such labels. `is_closed`: a whole cell of
+    callers whose requests are all denied.
     """
 
     id: str
@@ -50,7 +50,7 @@ class PodCaller:
 
 
 class PodNames:
-    """Names callers in the graph. `each`: rows name every pod, and nothing else."""
+    """The names of callers in the graph. `each`: rows name every pod, and nothing else."""
 
     def __init__(self, surveyed: Survey, *, each: bool) -> None:
         self._found = surveyed
@@ -61,22 +61,22 @@ class PodNames:
         self,
         callers: Sequence[PodCaller],
         alike: set[PodCaller],
-        everybody: Sequence[PodCaller],
-        reached: Reached,
+        all_callers: Sequence[PodCaller],
+        reached: DestinationVerdicts,
         *,
         by_identity: bool,
         is_local: bool,
     ) -> list[GraphNode]:
-        """Name the callers of a row: all of them, all but a few, or each. `alike` may do as much, or more.
+        """Name the callers of a row: all of them, all but a few, or each. `alike` are allowed at least as much.
 
-        `is_local`: only those of one namespace are asked about.
+        `is_local`: the selection has only callers of one namespace.
         """
         if self._each:
             pods = [caller for caller in callers if caller.workload is not None]
             return [GraphNode(caller.id, NodeKind.POD, caller.namespace) for caller in pods]
         crowds: list[GraphNode] = []
         if 2 * len(callers) > len(alike) and self._found.has_all_callers and not is_local:
-            crowd, homes = self._crowd(alike, everybody, reached)
+            crowd, homes = self._crowd(alike, all_callers, reached)
             crowds = [GraphNode(crowd, NodeKind.ANYONE)] if crowd is not None else []
             callers = callers if crowd is None else [caller for caller in callers if caller.namespace in homes]
         pods = [caller for caller in callers if caller.workload is not None]
@@ -86,38 +86,39 @@ class PodNames:
         names.sort(key=lambda node: natural(node.id))
         kinds = [caller for caller in callers if caller.labels is not None]
         if by_identity:
-            whole = self._whole_cells(kinds, everybody)
+            whole = self._whole_cells(kinds, all_callers)
             is_all = any(self._found.every_caller[number].namespace is None for number in whole)
             names += [self._found.every_caller[n] for n in whole if n in self._found.callers or not is_all]
             kinds = [caller for caller in kinds if caller.number not in whole]
-        names += self._kinds_named(kinds, alike, everybody, reached)
+        names += self._kinds_named(kinds, alike, all_callers, reached)
         rest = [caller for caller in callers if caller.workload is None and caller.labels is None]
-        outsiders = {caller.id for caller in everybody if self._is_outsider(caller)}
+        outsiders = {caller.id for caller in all_callers if self._is_outsider(caller)}
         if len(outsiders) > 1 and outsiders <= {caller.id for caller in rest} and not by_identity:
             names.append(GraphNode(OUTSIDE, NodeKind.OUTSIDE))
             rest = [caller for caller in rest if caller.id not in outsiders]
         return [*crowds, *names, *(self._found.every_caller[caller.number] for caller in rest)]
 
-    def _whole_cells(self, kinds: Sequence[PodCaller], everybody: Sequence[PodCaller]) -> list[int]:
-        """Return the cells of callers all of whose kinds of pods these are."""
+    def _whole_cells(self, kinds: Sequence[PodCaller], all_callers: Sequence[PodCaller]) -> list[int]:
+        """Return the cells of callers all of whose kinds of pods are given."""
         chosen = set(kinds)
-        parts = {caller.number for caller in everybody if caller.labels is not None and caller not in chosen}
+        parts = {caller.number for caller in all_callers if caller.labels is not None and caller not in chosen}
         return [number for number in dict.fromkeys(caller.number for caller in kinds) if number not in parts]
 
     def _is_outsider(self, caller: PodCaller) -> bool:
         return self._found.every_caller[caller.number].is_external
 
     def _crowd(
-        self, alike: set[PodCaller], everybody: Sequence[PodCaller], reached: Reached
+        self, alike: set[PodCaller], all_callers: Sequence[PodCaller], reached: DestinationVerdicts
     ) -> tuple[str | None, frozenset[str]]:
-        """Return what all callers, or nearly all of them, are called.
+        """Return the name for all callers, or for nearly all of them.
 
-        With it come the namespaces whose callers it leaves out though some of them may: these are named beside it.
+        Also return the namespaces that the name excludes although some of their callers are allowed. These callers are
+        named separately.
         """
-        missing = [caller for caller in everybody if caller not in alike]
+        missing = [caller for caller in all_callers if caller not in alike]
         if [caller.id for caller in missing] == ["anonymous"]:
             return ANY_IDENTITY, frozenset()
-        outsiders = [caller for caller in everybody if self._is_outsider(caller)]
+        outsiders = [caller for caller in all_callers if self._is_outsider(caller)]
         name = ANYONE
         if outsiders and set(outsiders) <= set(missing):
             missing = [caller for caller in missing if caller not in outsiders]
@@ -125,8 +126,8 @@ class PodNames:
         if not missing:
             return name, frozenset()
         if any(caller.namespace is None for caller in missing):
-            return None, frozenset()  # those of other namespaces are most of all
-        present = {caller.namespace for caller in everybody if caller in alike}
+            return None, frozenset()  # callers of other namespaces are the majority
+        present = {caller.namespace for caller in all_callers if caller in alike}
         homes = {str(caller.namespace) for caller in missing}
         closed = homes - present
         rest = [caller for caller in missing if caller.namespace not in closed]
@@ -135,18 +136,22 @@ class PodNames:
         many = sum(caller.workload is not None for caller in alike)
         is_account = any(caller.workload is None and caller.labels is None for caller in rest)
         if not is_account and 2 * len(pods) <= many:
-            unmade = (node.id for node in self._kinds_named(kinds, set(rest), everybody, reached))
+            unmade = (node.id for node in self._kinds_named(kinds, set(rest), all_callers, reached))
             names = [*_whole(closed), *pods, *unmade]
-            if len(names) <= FEW:
+            if len(names) <= MAX_EXCEPTIONS:
                 return f"{name} but {', '.join(names)}", frozenset()
-        if len(homes) <= FEW and len(homes) < len(present | homes):
+        if len(homes) <= MAX_EXCEPTIONS and len(homes) < len(present | homes):
             return f"{name} but {', '.join(_whole(homes))}", frozenset(homes)
         return None, frozenset()
 
     def _kinds_named(
-        self, kinds: Sequence[PodCaller], alike: set[PodCaller], every: Sequence[PodCaller], reached: Reached
+        self,
+        kinds: Sequence[PodCaller],
+        alike: set[PodCaller],
+        every: Sequence[PodCaller],
+        reached: DestinationVerdicts,
     ) -> Iterator[GraphNode]:
-        """Yield names for kinds of pods that no manifest has, by namespace, in the words of the policies."""
+        """Yield names for kinds of pods that no manifest declares, by namespace, in the words of the policies."""
         words: dict[str, list[str | None]] = defaultdict(list)
         workload = self._authority.world.workloads[reached.destination.members[0]]
         homes = {caller.namespace for caller in every if caller.labels is not None or caller.is_closed}
@@ -168,7 +173,7 @@ class PodNames:
 def _labels_named(
     mine: Sequence[PodCaller], here: Sequence[PodCaller], alike: set[PodCaller], selectors: Sequence[Labelled]
 ) -> Iterator[str]:
-    """Yield what pods of a namespace are called: by selectors of policies that select no pod with another answer."""
+    """Yield names for pods of a namespace: by selectors of policies that select only pods with the same outcome."""
     if all(caller in alike for caller in here):
         yield "other pods" if any(caller.like for caller in here) else "all pods"
         return
@@ -191,8 +196,8 @@ def _whole(namespaces: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class PodRowsOfGraph:
-    """The rows of a graph by pod: `each` names every pod and nothing else, `named` says `anyone`, too."""
+class GraphPodRows:
+    """The rows of a graph by pod: `each` names every pod and nothing else, `named` also uses `anyone`."""
 
     each: Graph
     named: Graph
@@ -200,9 +205,9 @@ class PodRowsOfGraph:
 
 @dataclass(frozen=True, slots=True)
 class GroupPairs:
-    """What is known of the pairs of two groups: how many there are, and the rows that some of them have.
+    """The pairs of two groups: their number, and the rows that some of them have.
 
-    `ports` are those of all rows together, and `open` pairs are allowed on each of them without a condition.
+    `ports` are those of all rows together. `open` pairs are allowed on each of them without a condition.
     """
 
     source: GraphNode
@@ -214,8 +219,8 @@ class GroupPairs:
     ports: PortSet
 
 
-def pair_groups(surveyed: Survey, rows: PodRowsOfGraph, group_of: Callable[[GraphNode], GraphNode]) -> list[GroupPairs]:
-    """Return the pairs of groups that some row is about."""
+def pair_groups(surveyed: Survey, rows: GraphPodRows, group_of: Callable[[GraphNode], GraphNode]) -> list[GroupPairs]:
+    """Return the pairs of groups that appear in some row."""
     workloads = {node.id for node in surveyed.workloads}
     targets: dict[GraphNode, list[str]] = defaultdict(list)
     addresses = [node for node in rows.named.nodes.values() if node.kind is NodeKind.ADDRESSES]
@@ -237,7 +242,7 @@ def pair_groups(surveyed: Survey, rows: PodRowsOfGraph, group_of: Callable[[Grap
 
 
 def _callers(surveyed: Survey) -> Iterator[GraphNode]:
-    """Yield the pods that are asked about as callers."""
+    """Yield the pods that are selected as callers."""
     accounts = {node.id: node for node in surveyed.every_caller.values()}
     for node in surveyed.workloads:
         account = accounts.get(node.account) if node.account is not None else None
@@ -249,9 +254,9 @@ _Calls = list[tuple[int, Bundle]]
 
 
 def _by_target(
-    surveyed: Survey, rows: PodRowsOfGraph, bits: Mapping[str, int]
+    surveyed: Survey, rows: GraphPodRows, bits: Mapping[str, int]
 ) -> tuple[dict[str, set[object]], dict[str, dict[GraphNode, _Calls]], dict[str, _Calls]]:
-    """Return the rows to each destination: what everyone may do, the rows of other callers, and those of pods."""
+    """Return the rows to each destination: those of all callers, of other callers, and of pods."""
     crowds: dict[str, set[object]] = defaultdict(set)
     others: dict[str, dict[GraphNode, _Calls]] = defaultdict(lambda: defaultdict(list))
     pods: dict[str, _Calls] = defaultdict(list)
@@ -280,11 +285,13 @@ def _count(
     ports = union(stretch for row in allowed for stretch in port_set_of(row))
     count = reached = is_open = 0
     for name, listed in calls.items():
-        meant = callers & ~bits.get(name, 0) or callers  # replicas of one workload are no pair beside others
+        # replicas of one workload count as a pair only without other pairs
+        counted_callers = callers & ~bits.get(name, 0) or callers
         some = 0
-        blocks: list[tuple[int, PortSet]] = [(meant, ())]  # callers, and the ports on which all is allowed to them
+        # callers, and the ports on which all their requests are allowed
+        blocks: list[tuple[int, PortSet]] = [(counted_callers, ())]
         for mask, row in listed:
-            some |= 0 if row.verdict is ReachVerdict.DENY else mask & meant
+            some |= 0 if row.verdict is ReachVerdict.DENY else mask & counted_callers
             if row.verdict is ReachVerdict.ALLOW:
                 more = port_set_of(row)
                 blocks = [
@@ -292,7 +299,7 @@ def _count(
                     *((who & ~mask, had) for who, had in blocks),
                 ]
                 blocks = [(who, had) for who, had in blocks if who]
-        count += meant.bit_count()
+        count += counted_callers.bit_count()
         reached += some.bit_count()
         is_open += sum(who.bit_count() for who, had in blocks if ports and had == ports)
     if rows:

@@ -1,8 +1,8 @@
-"""Rows by pod: network policies select pods, so that a row begins at a workload and not at its account.
+"""Rows by pod: network policies select pods, so a row begins at a workload instead of its account.
 
-A pod that exists is a caller of its own. Pods that do not exist yet are callers by their labels: a kind of labels that
-no pod has, and that gets another answer, is a row `data/[pods with app=orders-api]`. Where policies of identities
-decide, rows begin at accounts.
+A pod that exists is a caller of its own. Pods that do not exist yet are callers by their labels: labels that no pod
+has, and that get another verdict, are a row `data/[pods with app=orders-api]`. Where policies on identities decide,
+rows begin at accounts.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from eastgate.reach.reachability import Answer
 from eastgate.reports.graph.build import Survey, without_rules
 from eastgate.reports.graph.conditions import narrow, within
 from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.pod_groups import FEW, PodCaller, PodNames
-from eastgate.reports.graph.reached import Reached, ReachOutcome, outcome_of, takes
+from eastgate.reports.graph.pod_groups import MAX_EXCEPTIONS, PodCaller, PodNames
+from eastgate.reports.graph.reached import DestinationVerdicts, ReachOutcome, entrances_at, outcome_of
 from eastgate.reports.graph.selection import PortSet, facts_of, is_subset, port_sets, union, with_ports
 
 _BY_POD = frozenset({SOURCE_WORKLOAD, SOURCE_LABELS, VICINITY})
@@ -39,7 +39,7 @@ _BY_POD = frozenset({SOURCE_WORKLOAD, SOURCE_LABELS, VICINITY})
 
 @dataclass(frozen=True, slots=True)
 class _PodWay:
-    """What some callers may do: one row."""
+    """The outcome for some callers: one row."""
 
     service: str | None
     tls: bool | None
@@ -48,7 +48,7 @@ class _PodWay:
     ports: PortSet
 
     def covers(self, other: _PodWay) -> bool:
-        """Return whether who may do this may do the other, too."""
+        """Return whether callers with this outcome may also do all that the other outcome allows."""
         if self == other:
             return True
         if (self.service, self.tls, without_rules(self.outcome)) != (
@@ -62,7 +62,7 @@ class _PodWay:
 
 @dataclass(frozen=True, slots=True)
 class _PodEntrance:
-    """An entrance of a destination: the ports that are meant, what happens there, and the number of its like."""
+    """An entrance of a destination: its selected ports, its answers, and the number that equal entrances share."""
 
     entrance: Entrance
     ports: PortSet
@@ -74,7 +74,7 @@ class PodRows:
     """The rows of workloads, by the pods that call them."""
 
     def __init__(self, surveyed: Survey, *, why: bool, each: bool = False) -> None:
-        """Prepare. `each`: rows name every pod, and nothing else."""
+        """`each`: rows name every pod, and nothing else."""
         self._found = surveyed
         self._why = why
         self._names = PodNames(surveyed, each=each)
@@ -104,7 +104,7 @@ class PodRows:
                 labels[pod.namespace].append((f"pod:{pod.key}", labels_text(pod.labels)))
         return labels
 
-    def bundles(self, reached: Reached) -> list[Bundle]:
+    def bundles(self, reached: DestinationVerdicts) -> list[Bundle]:
         """Return the rows of one destination."""
         entrances = [
             _PodEntrance(
@@ -147,7 +147,7 @@ class PodRows:
         return bundles
 
     def _without_own(self, bundle: Bundle) -> Iterator[Bundle]:
-        """Yield a bundle without the access of pods to themselves; pods of a template are several."""
+        """Yield a bundle without the access of pods to themselves. Pods of a template are several."""
         workloads = self._authority.world.workloads
         both = [name for name in bundle.targets if name in bundle.sources and not self._found.selection.near]
         alone = [name for name in both if not workloads[name.partition(":")[2]].derived]
@@ -162,7 +162,7 @@ class PodRows:
     def _pairs(
         self, callers: list[PodCaller], targets: tuple[str, ...]
     ) -> Iterator[tuple[list[PodCaller], tuple[str, ...]]]:
-        """Yield the pairs that are asked for."""
+        """Yield the selected pairs."""
         wanted = self._found.selection.namespace
         inside = tuple(name for name in targets if wanted in (None, self._found.targets[name].namespace))
         outside = tuple(name for name in targets if name not in inside)
@@ -174,8 +174,8 @@ class PodRows:
 
     # Callers
 
-    def _callers(self, reached: Reached) -> Iterator[PodCaller]:
-        """Yield everybody who is asked about, as a workload of this destination tells them apart."""
+    def _callers(self, reached: DestinationVerdicts) -> Iterator[PodCaller]:
+        """Yield the selected callers, as a workload of this destination distinguishes them."""
         selection = self._found.selection
         workload = self._authority.world.workloads[reached.destination.members[0]]
         closed = self._closed(reached)
@@ -194,16 +194,18 @@ class PodRows:
             elif node.kind is not NodeKind.SERVICE_ACCOUNT or not self._is_like_others(number, node, reached):
                 yield PodCaller(node.id, number, Facts(), node.namespace)
 
-    def _closed(self, reached: Reached) -> CallerSet:
-        """Return the cells to which all is denied; none where they are few, and may be named as exceptions."""
+    def _closed(self, reached: DestinationVerdicts) -> CallerSet:
+        """Return the cells whose requests are all denied; none if there are so few that they can be named
+        as exceptions.
+        """
         closed: CallerSet = self._found.reach.callers.everybody
-        for entrance, _, _ in takes(reached.destination, self._found.selection.port):
+        for entrance, _, _ in entrances_at(reached.destination, self._found.selection.port):
             answers = self._found.reach.answers(entrance)
             closed &= sum(answer.callers for answer in answers if answer.allowed is False)
-        return closed if closed.bit_count() > FEW and not self._found.selection.denied else 0
+        return closed if closed.bit_count() > MAX_EXCEPTIONS and not self._found.selection.denied else 0
 
-    def _is_near(self, pod: Workload, reached: Reached) -> bool:
-        """Return whether rows have a pod as a caller of itself: other pods of a template may be meant."""
+    def _is_near(self, pod: Workload, reached: DestinationVerdicts) -> bool:
+        """Return whether a pod may be listed as its own caller: the caller may be another pod of its template."""
         return self._found.selection.near or pod.derived or len(reached.destination.members) > 1
 
     def _facts_of(self, pod: Workload, called: Workload) -> Facts:
@@ -212,7 +214,7 @@ class PodRows:
         return Facts(facts if is_near else {**facts, VICINITY: None})
 
     def _kinds(self, number: int, node: GraphNode, workload: Workload) -> Iterator[PodCaller]:
-        """Yield the kinds of pods that could be in a namespace, each with the pods that are of this kind."""
+        """Yield the kinds of pods that may be in a namespace, each with the existing pods of this kind."""
         found = network_reach(self._authority).kinds_of_pods(workload, node.namespace)
         if found is None:
             yield PodCaller(node.id, number, Facts({VICINITY: None}), node.namespace)
@@ -226,8 +228,8 @@ class PodRows:
             facts = Facts({SOURCE_LABELS: labels, VICINITY: None})
             yield PodCaller(f"{node.id} {labels}", number, facts, node.namespace, labels=labels, like=tuple(same))
 
-    def _is_like_others(self, number: int, node: GraphNode, reached: Reached) -> bool:
-        """Return whether an account without pods gets the answers of accounts that no manifest declares."""
+    def _is_like_others(self, number: int, node: GraphNode, reached: DestinationVerdicts) -> bool:
+        """Return whether an account without pods gets the same answers as accounts that no manifest declares."""
         callers = self._found.reach.callers
         others = callers.set_of([AccountsIn(callers.callers.domain, str(node.namespace))])
         alike: CallerSet = callers.everybody
@@ -235,10 +237,10 @@ class PodRows:
             alike &= next(a.callers for a in self._found.reach.answers(entrance) if a.callers >> number & 1)
         return bool(others & alike)
 
-    # What they may do
+    # Outcomes
 
     def _ways(self, caller: PodCaller, entrances: Sequence[_PodEntrance]) -> frozenset[_PodWay]:
-        """Return what a caller may do; ports at which that is the same come together."""
+        """Return the outcomes for a caller. Ports with equal outcomes are merged."""
         found: dict[tuple[str | None, bool | None, ReachOutcome, bool], list[tuple[int, int]]] = defaultdict(list)
         for each in entrances:
             found[each.entrance.service, each.entrance.tls, *self._outcome(caller, each)] += each.ports
@@ -264,9 +266,10 @@ class PodRows:
         return self._outcomes[key]
 
     def _of_outsiders(self, branches: Sequence[Branch]) -> tuple[Branch, ...]:
-        """Return what is said of callers who are no pods, in the words that are used of pods.
+        """Return the branches for callers that are not pods, in the terms used for pods.
 
-        None of them has an identity that begins as those of pods do; the address of a peer is that of its packets.
+        No such caller has an identity of this trust domain's namespaces, and the address of the peer is the source
+        address of its packets.
         """
         own = Is(IDENTITY, Prefix(f"{SCHEME}{self._authority.settings.trust_domain}/ns/"))
 
@@ -290,7 +293,7 @@ class PodRows:
         return {}
 
     def _is_by_pod(self, answer: Answer) -> bool:
-        """Return whether an answer is not the same for all pods of an account."""
+        """Return whether pods of one account may get different verdicts."""
         known = self._by_pod.get(id(answer))
         if known is None:
             found = (atom for branch in answer.branches for atom in atoms(branch.when))
@@ -305,7 +308,7 @@ def _bare(ways: frozenset[_PodWay]) -> frozenset[_PodWay]:
 
 
 def _without_default(outcome: ReachOutcome) -> ReachOutcome:
-    """Return an outcome without the origins that say that no network policy decides: no rule does."""
+    """Return an outcome without origins that only state that no network policy decides."""
     ways = tuple(
         replace(way, by=tuple(each for each in way.by if each.derived != NO_NETWORK_POLICY)) for way in outcome.ways
     )

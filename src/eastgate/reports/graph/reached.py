@@ -1,4 +1,4 @@
-"""Everything that reachability says, by destination, in the form that graphs are made of: sets of callers, and ways."""
+"""The result of reachability by destination: sets of callers, and the ways that their requests take."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from eastgate.reports.graph.conditions import explain_branches, explain_predicat
 from eastgate.reports.graph.model import AllowedWay, ReachVerdict
 
 _TOO_MANY = "too many conditions to list"
-_HIDDEN = "what is in HTTP, which nobody sees here"
+_HIDDEN = "HTTP attributes, which no proxy reads here"
 
 
 @dataclass(frozen=True, slots=True)
 class ReachOutcome:
-    """What happens to some callers: all is allowed, some of it on these ways, or nothing."""
+    """The outcome for some callers: all requests are allowed, those on these ways are, or none."""
 
     callers: CallerSet
     verdict: ReachVerdict
@@ -33,8 +33,8 @@ class ReachOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Reaching:
-    """What happens to everybody at one entrance; `ranges` are those of its other ports."""
+class EntranceVerdicts:
+    """The outcomes for all callers at one entrance; `ranges` are those of its other ports."""
 
     ports: tuple[int, ...]
     other_ports: bool
@@ -45,25 +45,25 @@ class Reaching:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """A destination, or those members of it that are asked about, and what happens at each of its entrances."""
+class DestinationVerdicts:
+    """A destination, or its selected members, and the outcomes at each of its entrances."""
 
     destination: Destination
     members: tuple[str, ...]
-    arrivals: tuple[Reaching, ...]
+    entrances: tuple[EntranceVerdicts, ...]
 
 
-def arrivals(
+def entrance_verdicts(
     reach: Reachability, destination: Destination, port: int | None, facts: Facts, *, exact: bool
-) -> Iterator[Reaching]:
-    """Yield what happens at the entrances of a destination, to requests of which these facts are known."""
-    for entrance, ports, others in takes(destination, port):
+) -> Iterator[EntranceVerdicts]:
+    """Yield the outcomes at the entrances of a destination for requests with these facts."""
+    for entrance, ports, others in entrances_at(destination, port):
         outcomes = tuple(_outcomes(reach, entrance, facts, exact))
-        yield Reaching(ports, others, entrance.service, entrance.tls, outcomes, entrance.ranges)
+        yield EntranceVerdicts(ports, others, entrance.service, entrance.tls, outcomes, entrance.ranges)
 
 
-def takes(destination: Destination, port: int | None) -> Iterator[tuple[Entrance, tuple[int, ...], bool]]:
-    """Yield the entrances that requests to a port come to, with the ports that are meant; None: to any port."""
+def entrances_at(destination: Destination, port: int | None) -> Iterator[tuple[Entrance, tuple[int, ...], bool]]:
+    """Yield the entrances that accept requests to a port, with the selected ports; port None means any port."""
     declared = {number for entrance in destination.entrances for number in entrance.ports}
     for entrance in destination.entrances:
         if port is None:
@@ -73,7 +73,7 @@ def takes(destination: Destination, port: int | None) -> Iterator[tuple[Entrance
 
 
 def _outcomes(reach: Reachability, entrance: Entrance, facts: Facts, exact: bool) -> Iterator[ReachOutcome]:
-    """Yield what happens to whom; callers with equal ways come together."""
+    """Yield the outcome of each set of callers. Callers with equal ways are merged."""
     ways = list(ways_on(entrance, facts))
     merged: dict[tuple[ReachVerdict, tuple[AllowedWay, ...], tuple[Origin, ...]], CallerSet] = {}
     for answer in reach.answers(entrance):
@@ -88,7 +88,9 @@ def _outcomes(reach: Reachability, entrance: Entrance, facts: Facts, exact: bool
 def outcome_of(
     entrance: Entrance, answer: Answer, branches: Sequence[Branch], facts: Facts, *, exact: bool = False
 ) -> ReachOutcome:
-    """Return what happens at the entrance of a workload to requests that an answer is about, and these facts."""
+    """Return the outcome at the entrance of a workload for the callers of an answer, limited to these
+    branches and facts.
+    """
     alone = replace(answer, branches=tuple(branches))
     taken = tuple((way, alone) for way in ways_on(entrance, facts))
     return ReachOutcome(0, *_outcome(_verdict(alone, branches), branches, taken, facts, exact))
@@ -99,12 +101,12 @@ def _verdict(answer: Answer, branches: Sequence[Branch]) -> bool | None:
         return None
     verdicts = {branch.end.allowed for branch in branches}
     if len(verdicts) > 1 and all(branch.end.allowed for branch in narrow(branches, USUAL_FACTS)):
-        return True  # conditions are about usual requests, so that there is none
+        return True  # all usual requests are allowed, and conditions are written for usual requests only
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
-class WayOn:
+class EntranceWay:
     """One passage of an entrance as an entrance of its own, and the requests that take it."""
 
     guard: Predicate
@@ -112,8 +114,8 @@ class WayOn:
     leads_to: tuple[str, ...]
 
 
-def ways_on(entrance: Entrance, facts: Facts) -> Iterator[WayOn]:
-    """Yield the passages that requests can take, each for those that no earlier one takes."""
+def ways_on(entrance: Entrance, facts: Facts) -> Iterator[EntranceWay]:
+    """Yield the passages that requests can take. Each is limited to requests that no earlier passage takes."""
     known = entrance.facts.and_(facts)
     earlier: list[Predicate] = []
     for passage in entrance.passages:
@@ -121,7 +123,7 @@ def ways_on(entrance: Entrance, facts: Facts) -> Iterator[WayOn]:
         guard = without(when, earlier) if when != NEVER else NEVER
         earlier.append(when)
         if guard != NEVER:
-            yield WayOn(guard, _only(entrance, passage), passage.leads_to)
+            yield EntranceWay(guard, _only(entrance, passage), passage.leads_to)
         if when == ALWAYS:
             return
 
@@ -134,11 +136,11 @@ def _only(entrance: Entrance, passage: Passage) -> Entrance:
     return Entrance(entrance.ports, entrance.others, facts, alone, entrance.service, entrance.tls, hides)
 
 
-_Taken = tuple[tuple[WayOn, Answer], ...]
+_Taken = tuple[tuple[EntranceWay, Answer], ...]
 
 
-def _split(reach: Reachability, callers: CallerSet, ways: Sequence[WayOn]) -> list[tuple[CallerSet, _Taken]]:
-    """Split callers by what happens to them on each way."""
+def _split(reach: Reachability, callers: CallerSet, ways: Sequence[EntranceWay]) -> list[tuple[CallerSet, _Taken]]:
+    """Split callers by their answers on each way."""
     blocks: list[tuple[CallerSet, _Taken]] = [(callers, ())]
     for way in ways:
         answers = reach.answers(way.entrance)
@@ -163,8 +165,8 @@ def _outcome(
     return ReachVerdict.DEPENDS, ways, ()
 
 
-def _way(on: WayOn, answer: Answer, facts: Facts, exact: bool) -> AllowedWay | None:
-    """Return what is allowed on a way; None where nothing is."""
+def _way(on: EntranceWay, answer: Answer, facts: Facts, exact: bool) -> AllowedWay | None:
+    """Return the requests that are allowed on a way; None if there are none."""
     branches = branches_on(on, answer, facts)
     allowed = _verdict(answer, branches)
     if allowed is False:
@@ -176,8 +178,8 @@ def _way(on: WayOn, answer: Answer, facts: Facts, exact: bool) -> AllowedWay | N
     return AllowedWay(explain_branches(branches, on.guard, exact=exact), _origins(branches, allowed=True), on.leads_to)
 
 
-def branches_on(on: WayOn, answer: Answer, facts: Facts) -> tuple[Branch, ...]:
-    """Return what an answer says of requests that take a way, without what is true of all of them."""
+def branches_on(on: EntranceWay, answer: Answer, facts: Facts) -> tuple[Branch, ...]:
+    """Return the branches of an answer for requests that take a way, without conditions that all of them meet."""
     return within(narrow(answer.branches, facts.and_(_values_in(on.guard))), on.guard)
 
 

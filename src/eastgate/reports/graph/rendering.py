@@ -1,4 +1,4 @@
-"""The forms in which a graph is written."""
+"""The output formats of a graph."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from eastgate.reports.graph.text import (
     to_text,
 )
 
-# A graph as one page that needs nothing else: the picture, a table, and a search through both.
+# A graph as one self-contained page: the picture, a table, and a search through both.
 
 
 def to_html(graph: Graph, *, why: bool) -> str:
-    """Render a graph as a page. Nothing in it is loaded from elsewhere, and nothing of manifests can run."""
+    """Render a graph as a page. It loads nothing, and no text of manifests can run as a script."""
     has_rules = why or any(bundle.deciders for bundle in graph.bundles)
     template = Template((files(__package__) / "page.html").read_text("utf-8"))
     return template.substitute(
@@ -71,7 +71,7 @@ def _escaped(words: str) -> str:
 
 FORMATS = ("text", "json", "csv", "dot", "mermaid", "svg", "html")
 PICTURES = frozenset({"dot", "mermaid", "svg", "html"})
-"""Forms for which there may be too many nodes."""
+"""Formats that are unreadable with too many nodes."""
 
 
 class _Renderer(Protocol):
@@ -84,7 +84,7 @@ def render(graph: Graph, form: str, *, why: bool = False) -> str:
 
 
 def _json(graph: Graph, *, why: bool) -> str:  # noqa: ARG001 - it always says why
-    """Write a node or an edge on each line: there are many, and that is how they are compared."""
+    """Write each node and each edge on a line of its own, so that text tools can compare the output."""
     fields = [f"  {json_text(name)}: {_lines(value)}" for name, value in graph.to_json().items()]
     return "{\n" + ",\n".join(fields) + "\n}\n"
 

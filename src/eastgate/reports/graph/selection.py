@@ -1,4 +1,4 @@
-"""Which part of a graph is asked for: callers, destinations, ports, tools."""
+"""The selected part of a graph: callers, destinations, ports, tools."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.destinations import Destination, Entrance
 from eastgate.reach.requests import EVERY_PORT
 from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind
-from eastgate.reports.graph.reached import takes
+from eastgate.reports.graph.reached import entrances_at
 from eastgate.reports.graph.text import limit
 
-# Sets of ports as stretches: which ports the requests of an edge may be to, exactly.
+# Exact sets of ports as sorted ranges.
 
 
 Stretches = tuple[tuple[int, int], ...]
-"""Stretches of numbers, sorted, with both ends in them."""
+"""Sorted ranges of numbers; both ends are included."""
 PortSet = Stretches
 
 _EVERY: PortSet = ((EVERY_PORT.first, EVERY_PORT.last),)
-_FEW = 64  # ports that are listed one by one
+_MAX_LISTED_PORTS = 64  # ports that are listed one by one
 
 
 def port_sets(destination: Destination, port: int | None) -> Iterator[tuple[Entrance, PortSet]]:
-    """Yield the entrances that requests to a port come to, with the ports that are meant; None: to any port."""
+    """Yield the entrances that accept requests to a port, with the selected ports; port None means any port."""
     named: dict[str | None, set[int]] = {}
     for entrance in destination.entrances:
         named.setdefault(entrance.service, set()).update(entrance.ports)
-    for entrance, numbers, others in takes(destination, port):
+    for entrance, numbers, others in entrances_at(destination, port):
         yield entrance, ports_in(numbers, entrance.ranges if others else (), named[entrance.service])
 
 
 def ports_in(numbers: Iterable[int], ranges: Iterable[Between], named: Iterable[int]) -> PortSet:
-    """Return some ports, and all of these ranges that nothing names."""
+    """Return some ports, and all ports of these ranges that have no name."""
     free = _without(union((each.first, each.last) for each in ranges), named)
     return union([*free, *((number, number) for number in numbers)])
 
@@ -50,7 +50,7 @@ def _without(ports: PortSet, numbers: Iterable[int]) -> PortSet:
 
 
 def union(stretches: Iterable[tuple[int, int]]) -> Stretches:
-    """Return the numbers of some stretches."""
+    """Return the union of ranges."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted(stretches):
         if merged and first <= merged[-1][1] + 1:
@@ -61,7 +61,7 @@ def union(stretches: Iterable[tuple[int, int]]) -> Stretches:
 
 
 def complement(stretches: Stretches, every: Stretches) -> Stretches:
-    """Return the other numbers of `every`, which is one stretch."""
+    """Return the numbers of the range `every` that are not in the ranges."""
     ((start, end),) = every
     left: list[tuple[int, int]] = []
     for first, last in stretches:
@@ -72,7 +72,7 @@ def complement(stretches: Stretches, every: Stretches) -> Stretches:
 
 
 def is_subset(ports: PortSet, others: PortSet) -> bool:
-    """Return whether all these ports are among the others."""
+    """Return whether the ports are a subset of the others."""
     return union([*ports, *others]) == others
 
 
@@ -87,8 +87,8 @@ def port_set_of(bundle: Bundle) -> PortSet:
 
 
 def _listed(ports: PortSet) -> tuple[int, ...] | None:
-    """Return ports one by one; None where they are too many."""
-    if sum(last - first + 1 for first, last in ports) > _FEW:
+    """Return ports one by one; None if there are too many."""
+    if sum(last - first + 1 for first, last in ports) > _MAX_LISTED_PORTS:
         return None
     return tuple(port for first, last in ports for port in range(first, last + 1))
 
@@ -105,15 +105,15 @@ def with_ports(bundle: Bundle, ports: PortSet) -> Bundle:
 
 
 _LAST_PORT = 65535
-_MOST_NAMES = 6  # of ports
+_MAX_PORT_NAMES = 6  # names of ports
 
 
 @dataclass(frozen=True, slots=True)
 class GraphSelection:
-    """The part of a graph that is asked for. Names may have `*` in them; none at all stand for everything.
+    """The selected part of a graph. Names may have `*` in them; no names select everything.
 
-    `namespace`: edges from it or to it. `external`: only callers from outside. `denied`: also what nobody can reach.
-    `near`: also the access of a pod to itself and from its node. `exact`: conditions are about all requests.
+    `namespace`: edges from it or to it. `external`: only callers from outside. `denied`: also pairs that are denied
+    everything. `near`: also the access of a pod to itself and from its node. `exact`: conditions cover all requests.
     """
 
     sources: tuple[str, ...] = ()
@@ -128,42 +128,42 @@ class GraphSelection:
 
     @property
     def is_everything(self) -> bool:
-        """Return whether it leaves nothing out."""
+        """Return whether the selection includes everything."""
         return not (self.sources or self.targets or self.namespace or self.external) and self.port is None
 
     def chooses_source(self, node: GraphNode, accounts: Iterable[str]) -> bool:
-        """Tell whether a caller is asked for; `accounts` are those of the pods that are."""
+        """Return whether a caller is selected; `accounts` are those of the selected pods."""
         if self.external and not node.is_external:
             return False
         return not self.sources or node.id in accounts or _matches(node, self.sources)
 
     def chooses_pod(self, pod: GraphNode, account: GraphNode) -> bool:
-        """Tell whether a pod is asked for as a caller: by its own name, or by that of its account."""
+        """Return whether a pod is selected as a caller, by its own name or by its account."""
         return not self.sources or _matches(pod, self.sources) or _matches(account, self.sources)
 
     def chooses_target(self, node: GraphNode, behind: Iterable[str]) -> bool:
-        """Tell whether a destination is asked for; `behind` are those that Services lead to that are."""
+        """Return whether a destination is selected; `behind` are the pods of the selected Services."""
         return not self.targets or node.id in behind or _matches(node, self.targets)
 
     def chooses_pair(self, source: GraphNode, target: GraphNode) -> bool:
-        """Tell whether edges between two nodes are asked for, each of which is."""
+        """Return whether edges between two selected nodes are selected."""
         return self.namespace is None or self.namespace in (source.namespace, target.namespace)
 
-    # Names that stand for others
+    # Indirect names
 
     def accounts(self, nodes: Iterable[GraphNode]) -> frozenset[str]:
-        """Return the accounts of the pods that sources name."""
+        """Return the accounts of the pods that the sources name."""
         pods = [node for node in nodes if node.kind is NodeKind.POD and _matches(node, self.sources)]
         return frozenset(node.account for node in pods if node.account is not None)
 
     def behind(self, world: World) -> frozenset[str]:
-        """Return the pods of the Services that targets name."""
+        """Return the pods of the Services that the targets name."""
         services = [key for key in world.services if any(fnmatchcase(f"service:{key}", name) for name in self.targets)]
         return frozenset(f"pod:{pod}" for key in services for pod in world.pods_of(key))
 
 
 def facts_of(selection: GraphSelection) -> Facts:
-    """Return what is known of every request that is asked about."""
+    """Return the facts that hold for every selected request."""
     if selection.tool is None:
         return Facts()
     return Facts({MCP_METHOD: "tools/call", MCP_TOOL: selection.tool, METHOD: "POST"})
@@ -177,14 +177,14 @@ def _matches(node: GraphNode, names: Iterable[str]) -> bool:
 
 
 def port_of(text: str, selection: GraphSelection, world: World) -> int:
-    """Return a port by its number, or by its name at the workloads that are asked about.
+    """Return a port by its number, or by its name at the selected workloads.
 
-    Raises QuestionError where none has it, or where it is several numbers.
+    Raises QuestionError if no workload has the name, or if the name has several numbers.
     """
     if text.isascii() and text.isdecimal():
         if 1 <= int(text) <= _LAST_PORT:
             return int(text)
-        raise QuestionError(BAD_ATTRIBUTE, f"{text} is no port", f"write a number from 1 to {_LAST_PORT}, or a name")
+        raise QuestionError(BAD_ATTRIBUTE, f"{text} is not a port", f"write a number from 1 to {_LAST_PORT}, or a name")
     behind = selection.behind(world)
     chosen = [
         pod
@@ -202,5 +202,5 @@ def port_of(text: str, selection: GraphSelection, world: World) -> int:
         listed = ", ".join(map(str, numbers))
         raise QuestionError(BAD_ATTRIBUTE, f"several ports have the name `{text}`", f"write one of {listed}")
     names = sorted({f"{port.name} ({port.number})" for pod in chosen for port in pod.ports if port.name})
-    way_out = f"they have {', '.join(limit(names, _MOST_NAMES))}" if names else "give its number"
+    way_out = f"they have {', '.join(limit(names, _MAX_PORT_NAMES))}" if names else "give its number"
     raise QuestionError(BAD_ATTRIBUTE, f"no destination has a port with the name `{text}`", way_out)

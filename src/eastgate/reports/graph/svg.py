@@ -1,4 +1,4 @@
-"""A graph as a picture that we draw ourselves: with edges, or as a matrix where there are many."""
+"""A graph as an SVG picture: with edges, or as a matrix if there are many."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from eastgate.reports.graph.picture import STYLE, Picture, box, text
 from eastgate.reports.graph.text import list_sections
 
 _NAMESPACE = "http://www.w3.org/2000/svg"
-_TOP, _LINE = 46, 16  # height of what explains the picture, and of a line of it
-_NARROWEST = 640
-_MOST_EDGES = 45  # that an eye can follow
+_LEGEND_HEIGHT, _LEGEND_LINE_HEIGHT = 46, 16  # height of the legend, and of a line of it
+_MIN_WIDTH = 640
+_MAX_EDGES = 45  # with more, a matrix is easier to read
 
 
 def to_svg(graph: Graph, *, why: bool) -> str:
-    """Render a graph as an image that needs nothing else."""
+    """Render a graph as a self-contained image."""
     return draw(graph, why=why, attributes=f'xmlns="{_NAMESPACE}" ', style=True)
 
 
 def draw(graph: Graph, *, why: bool, attributes: str = "", style: bool = False) -> str:
-    """Draw a graph as an element that a page may hold; `style`: with its own style."""
+    """Draw a graph as an element for a page; `style`: include its style sheet."""
     picture = Picture(graph)
     notes = [*(list_sections(graph) if style else ()), *graph.notes]
-    top = _TOP + _LINE * len(notes)
-    is_dense = sum(len(entry.sources) for entry in picture.entries) > _MOST_EDGES
+    top = _LEGEND_HEIGHT + _LEGEND_LINE_HEIGHT * len(notes)
+    is_dense = sum(len(entry.sources) for entry in picture.entries) > _MAX_EDGES
     drawing = (draw_matrix if is_dense else draw_cards)(picture, why=why, top=top)
-    width, height = round(max(drawing.width, _NARROWEST)), round(drawing.height)
+    width, height = round(max(drawing.width, _MIN_WIDTH)), round(drawing.height)
     parts = [
         f'<svg {attributes}viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
         "<title>Who can reach whom</title>",
@@ -58,4 +58,4 @@ def _legend(picture: Picture, notes: Sequence[str], *, is_dense: bool) -> Iterat
     if not is_dense and any(bundle.leads_to for bundle in graph.bundles):
         yield f'<path class="edge on" d="M{x} 20h34"/>{text(x + 42, 24, "leads on to", "legend")}'
     for number, note in enumerate(notes):
-        yield text(24, 40 + _LINE * number, note, "legend")
+        yield text(24, 40 + _LEGEND_LINE_HEIGHT * number, note, "legend")

@@ -1,8 +1,8 @@
-"""Rules and policies without which no answer changes: they allow, or deny, nothing that others do not.
+"""Unused rules and policies: without them, no answer changes.
 
-Each rule is left out of the layers, and all answers are compared with those that there were. Where callers alone
-decide that is exact; where conditions do, a request is looked for that is allowed before and not after, or the reverse.
-Where there are too many conditions for that, the rule is said to be not proven, and never to be unused.
+Each rule is left out of the layers, and the new answers are compared with the old ones. If only callers decide, the
+comparison is exact. If conditions decide, Eastgate searches for a request whose verdict differs. If there are too many
+conditions for that, the rule is reported as not proven, and never as unused.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from eastgate.reports.columns import Line, columns, lay_out
 from eastgate.reports.graph.conditions import allowed_when
 from eastgate.reports.graph.text import limit, rule_lines
 
-# Layers without some of their rules.
+# Layers without some of their rules
 
 
 RuleKey: TypeAlias = tuple[PolicyRef | None, int, Derived | None]
-"""What tells a rule apart, in whichever layer it is."""
+"""The key of a rule, the same in all layers."""
 
 
 def key_of(origin: Origin) -> RuleKey:
-    """Return what tells a rule of this origin apart."""
+    """Return the key of the rule with this origin."""
     return origin.policy, origin.index, origin.derived
 
 
 def leave_out(layer: Layer, keys: frozenset[RuleKey]) -> Layer:
-    """Return a layer without some rules; the layer itself where it has none of them."""
+    """Return a layer without some rules; the same layer if it has none of them."""
     if not any(key_of(rule.origin) in keys for chain in layer.chains for rule in chain.rules(observed=False)):
         return layer
     cases = tuple(replace(case, chain=_chain(case.chain, keys)) for case in layer.cases)
@@ -55,12 +55,12 @@ def _chain(chain: Chain, keys: frozenset[RuleKey]) -> Chain:
     return replace(chain, stages=tuple(stages))
 
 
-_MOST = 4  # rules that are named in the place of one
+_MAX_REPLACEMENTS = 4  # rules that are named as replacements of one rule
 _AUTHORED = frozenset({RuleKind.LISTED, RuleKind.SCHEME})
 
 
 class Proof(enum.StrEnum):
-    """Whether a rule is needed."""
+    """The proof that a rule is needed or unused."""
 
     NEEDED = "needed"
     UNUSED = "unused"
@@ -69,9 +69,9 @@ class Proof(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnusedRule:
-    """A rule that is not needed, or not proven to be; and what decides without it on requests of its callers.
+    """A rule that is unused, or that is not proven to be needed, and the rules that decide without it for its callers.
 
-    None among `instead` stands for a default.
+    None in `instead` means a default.
     """
 
     origin: Origin
@@ -86,7 +86,7 @@ class UnusedRule:
 
 @dataclass(frozen=True, slots=True)
 class Unused:
-    """All findings, and the policies none of whose rules is needed, even if all of them go."""
+    """All findings, and the policies that are unused as a whole."""
 
     rules: tuple[UnusedRule, ...]
     policies: tuple[PolicyRef, ...]
@@ -99,7 +99,7 @@ class Unused:
 
 
 def find_unused(authority: Authority) -> Unused:
-    """Find the rules without which no answer changes, and those of which that is not known."""
+    """Find the rules without which no answer changes, and those for which this is not proven."""
     search = _RuleTrial(Reachability(authority))
     findings = []
     by_policy: dict[PolicyRef, list[Proof]] = {}
@@ -136,7 +136,7 @@ class _RuleTrial:
         return tuple(point for destination in self._reach.destinations for point in destination.points)
 
     def try_without(self, keys: frozenset[RuleKey]) -> tuple[Proof, tuple[Origin | None, ...]]:
-        """Return whether answers change without some rules, and who decides then what they decided."""
+        """Return whether answers change without some rules, and the rules that decide in their place."""
         instead: dict[Origin | None, None] = {}
         proof = Proof.UNUSED
         layers: dict[int, Layer] = {}
@@ -152,7 +152,7 @@ class _RuleTrial:
         return proof, tuple(instead)
 
     def _concerned(self, keys: frozenset[RuleKey], entrance: Entrance) -> CallerSet:
-        """Return the callers of whom some of the rules may hold."""
+        """Return the callers that some of the rules may match."""
         concerned = 0
         for key in keys:
             concerned |= self._reach.callers.holding(self.rules[key].when, entrance.facts).possible
@@ -161,14 +161,14 @@ class _RuleTrial:
     def _both(
         self, entrance: Entrance, keys: frozenset[RuleKey], layers: dict[int, Layer]
     ) -> Iterator[tuple[Answer, Answer]]:
-        """Yield the answers with the rules and without them, for callers who have both."""
+        """Yield the answers with and without the rules, for sets of callers that share both."""
         after = self._reach.forgetful().answers(_change(entrance, keys, layers))
         for before in self._reach.answers(entrance):
             yield from ((before, answer) for answer in after if before.callers & answer.callers)
 
 
 def _by_end(entrance: Entrance) -> Iterator[Entrance]:
-    """Yield an entrance for each of the ends that requests are drawn to: a rule may matter for one of them alone."""
+    """Yield an entrance for each destination of weighted routing, because a rule may matter for only one of them."""
     most = max((len(passage.points) for passage in entrance.passages), default=0)
     if most < 2:
         yield entrance
@@ -211,7 +211,7 @@ def _change(entrance: Entrance, keys: frozenset[RuleKey], layers: dict[int, Laye
 
 
 def _decide_alike(before: Answer, after: Answer) -> bool | None:
-    """Tell whether two answers have the same verdicts; None where that is not known."""
+    """Return whether two answers have the same verdicts; None if that is unknown."""
     if before.too_many or after.too_many:
         return None
     if before.allowed is not None and after.allowed is not None:
@@ -235,12 +235,12 @@ def unused_text(unused: Unused, *, width: int | None = None, color: bool = False
         [
             rule_lines(finding.origin),
             [str(finding.proof)],
-            limit(["a default" if origin is None else str(origin) for origin in finding.instead], _MOST),
+            limit(["a default" if origin is None else str(origin) for origin in finding.instead], _MAX_REPLACEMENTS),
         ]
         for finding in unused.rules
     ]
     lines: list[Line] = columns(["RULE", "VERDICT", "DECIDES INSTEAD"], rows)
     if not lines:
-        lines = ["every rule is needed: without it, some answer would be another one"]
+        lines = ["every rule is needed: without any of them, some answer would change"]
     lines += [f"{policy} is not needed at all" for policy in unused.policies]
     return "\n".join(lay_out(lines, width, color=color))

@@ -1,7 +1,7 @@
-"""Invariants: statements about all requests, which hold, or fail with a request that breaks them.
+"""Invariants: statements about all requests, which hold, or fail with a counterexample.
 
-Read `model` (what is stated), `callers`, `future` and `requests` (whom and what it is about), `proving` (does it hold),
-`report` (why not).
+Read `model` (the statements), `callers`, `future` and `requests` (their callers and requests), `proving` (the proof)
+and `report` (the output).
 """
 
 from eastgate.reports.invariants.model import Statement

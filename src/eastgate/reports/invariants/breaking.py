@@ -1,7 +1,7 @@
-"""Whether a change breaks a statement: by a request that fits it, and whose verdict the change made the wrong one.
+"""The search for a counterexample that a change introduces.
 
-That is looked for among the differences between the authority without the change and the one with it, so that a
-statement which was broken before is broken by a change again only where it gets worse.
+It is searched among the differences between the authority without the change and the authority with it. An invariant
+that was broken before is broken by the change only if the change adds a counterexample.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from eastgate.reports.invariants.selecting import may_select, selects_otherwise
 
 _ABOUT_NO_STATEMENT = frozenset({DoubtReason.HOST, DoubtReason.NETWORK, DoubtReason.UNREAD})
 _USUAL: Mapping[Attribute, str] = MappingProxyType({METHOD: "GET", PATH: "/"})
-_NO_TIME = "there was no time left to find out"
-_TOO_MANY_LABELS = "policies select by too many labels to tell for workloads that do not exist yet"
+_NO_TIME = "the time limit was reached before the proof"
+_TOO_MANY_LABELS = "policies select by too many labels for a proof about workloads that do not exist yet"
 
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """The effect of a change on a statement: a counterexample that the change makes one, or a doubt, or nothing.
+    """The effect of a change on a statement: a counterexample that the change introduces, a doubt, or nothing.
 
-    `is_about_destinations`: the doubt is about a destination of the statement that the change may touch. Others say of
-    no change in particular that it is one to doubt.
+    `is_about_destinations`: the doubt is about a destination of the statement that the change may affect. Other doubts
+    are independent of the change.
     """
 
     counterexample: Counterexample | None = None
@@ -59,7 +59,7 @@ class Breach:
 
 
 def named_callers(statements: Iterable[Statement], authority: Authority) -> tuple[set[str], set[str]]:
-    """Return the identities and the namespaces that statements name, which need cells in a comparison."""
+    """Return the identities and the namespaces that statements name. They need cells in a comparison."""
     tests = [_test(statement, authority) for statement in statements]
     identities = {identity for test in tests for identity in test.identities}
     return identities, {namespace for test in tests for namespace in test.namespaces}
@@ -70,11 +70,12 @@ def _test(statement: Statement, authority: Authority) -> CallerTest:
 
 
 class BreachHunt:
-    """The search for a breach of one statement, first for what exists, then for what may come.
+    """The search for a breach of one statement, first among existing objects, then among future ones.
 
-    `search` looks for requests that break it with the change, among those that it is about and that the change may
-    touch: how much else the change does costs no time. Where there is none, there is no breach. `conclude` needs a
-    comparison of all that exists only where requests broke it before. What is broken as before is no breach.
+    `search` looks for requests that break the statement with the change, among the requests that the statement covers
+    and the change may affect. Its time does not depend on the rest of the change. If there is no such request, there is
+    no breach. `conclude` needs a comparison of all existing objects only if requests broke the statement before. A
+    breach that existed before the change does not count.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class BreachHunt:
         self._future = Breach()
 
     def search(self) -> None:
-        """Look for requests that break the statement, without a comparison."""
+        """Search for requests that break the statement, without a comparison."""
         paired, statement = self._paired, self._statement
         missing = next(find_missing(statement, paired.new.world), None)
         if missing is not None:
@@ -104,7 +105,7 @@ class BreachHunt:
             self._existing = _prove_again(paired, statement, otherwise, self._is_late)
             return
         try:
-            self._existing = _BreachSearch(paired, statement, {}, self._is_late).run_alone()
+            self._existing = _BreachSearch(paired, statement, {}, self._is_late).search_without_comparison()
             is_broken = self._existing is not None and self._existing.counterexample is not None
             if not is_broken and statement.include_future and may_select(paired, statement, self._targets):
                 self._future = _find_in_future(paired, statement, self._is_late)
@@ -118,7 +119,7 @@ class BreachHunt:
         return existing or self._future.counterexample
 
     def conclude(self, comparison: AuthorityComparison, is_late: Callable[[], bool] = go_on) -> Breach:
-        """Return what becomes of the statement, by a comparison of all that exists."""
+        """Return the breach of the statement, from a comparison of all existing objects."""
         if self._future.counterexample is not None:
             return self._future
         existing = self._existing or _BreachSearch(comparison, self._statement, {}, is_late).run()
@@ -128,7 +129,7 @@ class BreachHunt:
 def _prove_again(
     comparison: AuthorityComparison, statement: Statement, why: str, is_late: Callable[[], bool]
 ) -> Breach:
-    """Prove a statement that may be about others than before: as a whole, since no verdict need have changed."""
+    """Prove the statement as a whole. Its callers or destinations may have changed without any change of a verdict."""
     if is_late():
         return Breach(doubt=_NO_TIME)
     now = prove(comparison.new, statement)
@@ -140,7 +141,7 @@ def _prove_again(
 
 
 def _find_in_future(comparison: AuthorityComparison, statement: Statement, is_late: Callable[[], bool]) -> Breach:
-    """Compare what does not exist yet: the same pods are imagined on both sides."""
+    """Compare future objects: the same pods are imagined on both sides."""
     old, new = comparison.old, comparison.new
     covers = covers_of(statement, new.world)
     known, namespaces = named_callers((statement,), new)
@@ -166,7 +167,7 @@ def _find_in_future(comparison: AuthorityComparison, statement: Statement, is_la
                 namespaces=namespaces,
                 is_late=is_late,
             )
-            breach = _BreachSearch(paired, statement, imagined, is_late).run_alone()
+            breach = _BreachSearch(paired, statement, imagined, is_late).search_without_comparison()
             if breach is None:
                 differing = compare_pairs(paired, spellings=False, is_late=is_late, beside=False)
                 breach = _BreachSearch(differing, statement, imagined, is_late).run()
@@ -177,7 +178,7 @@ def _find_in_future(comparison: AuthorityComparison, statement: Statement, is_la
 
 
 class _BreachSearch:
-    """The search for a request that fits a statement, and whose verdict has become the one that breaks it."""
+    """The search for a request that fits a statement, and whose new verdict breaks it."""
 
     def __init__(
         self,
@@ -196,8 +197,8 @@ class _BreachSearch:
         self._doubt: str | None = None
         self._is_about_destinations = True
 
-    def run_alone(self) -> Breach | None:
-        """Look for requests that break the statement with the change; None where only a comparison tells more."""
+    def search_without_comparison(self) -> Breach | None:
+        """Search for requests that break the statement with the change; None if a comparison is needed."""
         pairing = self._comparison.pairing
         places = {pair: found for pair in pairing.pairs if (found := self._places(pair))}
         is_certain = not (pairing.is_late or pairing.uncertain or any(map(has_shared_server_or_tokens, places)))
@@ -219,21 +220,23 @@ class _BreachSearch:
         return Breach() if is_certain and not self._is_late() else None
 
     def _possible(self, places: Iterable[Covered]) -> Iterator[tuple[Covered, CallerSet, Predicate]]:
-        """Yield the callers who may break the statement at each place, by what they are, and by which requests."""
-        meant = None
+        """Yield the callers that may break the statement at each place, with the requests that do."""
+        selected_callers = None
         for place in places:
             if self._is_late():
                 return
-            if meant is None:
-                meant = self._test.choose(self._comparison.callers, meant=self._statement.is_about_named)
+            if selected_callers is None:
+                selected_callers = self._test.choose(
+                    self._comparison.callers, is_selected=self._statement.is_about_named
+                )
             possible = self._reach.possible(place.entrance, allowed=self._statement.breaks)
             fitting, others = self._others(place)
-            for callers in meant:
+            for callers in selected_callers:
                 if some := callers.callers & possible & others:
                     yield place, some, both((fitting, callers.where))
 
     def _others(self, place: Covered) -> tuple[Predicate, CallerSet]:
-        """Return the requests that are meant at a place, and the callers who are not the pod itself."""
+        """Return the requests of the statement at a place, and the callers except for the pod itself."""
         own = OwnAccess.of(place, self._comparison.new.world)
         fitting = requests_at(self._statement, place.entrance, own)
         return fitting, self._proof.others(own, self._test, self._comparison.callers)
@@ -242,7 +245,7 @@ class _BreachSearch:
         return witnesses(self._reach, entrance, callers, fitting, allowed=self._statement.breaks)
 
     def _probes(self, entrance: Entrance, callers: CallerSet, fitting: Predicate) -> Iterator[Witness]:
-        """Yield the request that is easiest to find for each rule: few rules need more, however many there are."""
+        """Yield the simplest request for each rule. The number of rules does not matter much."""
         sets = self._comparison.callers
         chains = chain.from_iterable(layer.chains for layer in entrance.layers)
         for rule in chain.from_iterable(each.rules(observed=False) for each in chains):
@@ -260,12 +263,12 @@ class _BreachSearch:
                 yield Witness(cell, usual if truth(when, usual) is True else Request(values), OPEN)
 
     def run(self) -> Breach:
-        """Look at all that differs and is meant."""
+        """Search all differences that the statement covers."""
         differences = [each for each in self._comparison.differences if self._may_break(each)]
         sets = self._comparison.callers
-        meant = self._test.choose(sets, meant=self._statement.is_about_named) if differences else []
+        selected_callers = self._test.choose(sets, is_selected=self._statement.is_about_named) if differences else []
         for difference in differences:
-            for callers in meant:
+            for callers in selected_callers:
                 some = callers.callers & difference.callers
                 for place, witness in self._candidates(difference, some, callers.where) if some else ():
                     counterexample = self._confirm(place, witness)
@@ -296,7 +299,7 @@ class _BreachSearch:
                 for witness in witnesses(self._reach, place.entrance, some, fitting, allowed=self._statement.breaks):
                     yield place, witness
             except GaveUp:
-                self._note(f"there are too many cases to look at, at {place}")
+                self._note(f"there are too many cases at {place}")
 
     def _places(self, pair: Pair) -> list[Covered]:
         entrances = tuple(now for _, now in pair.entrances)
@@ -308,7 +311,7 @@ class _BreachSearch:
         return places
 
     def _confirm(self, place: Covered, witness: Witness) -> Counterexample | None:
-        """Ask both engines; None where the verdict is not a new one, or nobody can tell."""
+        """Ask both engines. Return None if the verdict has not changed, or if it is unknown."""
         wrong = self._statement.breaks
         for question in self._proof.questions(place, witness):
             try:
@@ -318,7 +321,7 @@ class _BreachSearch:
                 continue
             verdicts = [dict(decision.ways).get(place.member, decision.allowed) for decision in (was, now)]
             if verdicts == [not wrong, wrong]:
-                labels = self._test.labels_for(witness.cell, meant=self._statement.is_about_named)
+                labels = self._test.labels_for(witness.cell, is_selected=self._statement.is_about_named)
                 is_future = self._test.is_future(witness.cell, self._comparison.callers)
                 account = str(question.source) if is_future else None
                 imagined = self._imagined.get(place.member)
@@ -326,11 +329,11 @@ class _BreachSearch:
             if wrong and SOURCE_LABELS in witness.request.values and not self._statement.include_future:
                 continue  # only a pod that does not exist yet has such labels
             asked = ", ".join(authorizers_in(place.entrance.layers))
-            self._note(f"it depends on what {asked} answers" if asked else f"{question} may break it")
+            self._note(f"it depends on the answer of {asked}" if asked else f"{question} may break it")
         return None
 
     def _consider(self, doubt: ComparisonDoubt) -> None:
-        """Take a doubt of the comparison for one of the statement, where it is about what is meant."""
+        """Turn a doubt of the comparison into a doubt of the statement, if the statement covers its subject."""
         if doubt.reason in _ABOUT_NO_STATEMENT or self._doubt is not None:
             return
         if doubt.reason is DoubtReason.TIME:
@@ -344,7 +347,7 @@ class _BreachSearch:
         names = {f"{pair.kind}:{pair.members[0]}": pair for pair in self._comparison.pairing.pairs}
         pair = names.get(doubt.subject)
         if pair is not None and self._places(pair):
-            self._note(f"{doubt.subject} has too many cases, or depends on what is not compared")
+            self._note(f"{doubt.subject} has too many cases, or depends on parts that are not compared")
         elif doubt.reason is DoubtReason.LABELS:
             self._is_about_destinations = False
             self._note(f"policies select {doubt.subject} by labels that only a cluster adds")

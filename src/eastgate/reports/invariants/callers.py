@@ -1,11 +1,11 @@
-"""Who a statement is about, as cells of callers.
+"""The callers of a statement, as cells of callers.
 
-Callers are workloads that exist, accounts that policies or the statement name, and callers outside of the cluster.
-Accounts without a workload that nothing names count only where a statement includes the future, unless no manifest has
-their namespace: then it is declared elsewhere.
+Callers are existing workloads, accounts that policies or the statement name, and callers outside the cluster. Accounts
+without a workload and without a name in any policy count only if the statement includes the future, or if no manifest
+declares their namespace: it is then declared elsewhere.
 
-An account of a namespace that does not exist yet may be in one with any labels, so it counts as one of the callers that
-are meant if ANY labels make it one.
+A namespace that does not exist yet may have any labels. So its accounts count as callers of the statement if ANY labels
+would make them so.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reports.invariants.model import ALL_ACCOUNTS, CallerGroup, CallerSelector, Statement
 
 Labels = Mapping[str, str]
-_OTHER = "any-other"  # a value of a label that no selector names
-_MOST_LABELLINGS = 4096
+_OTHER_VALUE = "any-other"  # a value that no selector names
+_MAX_LABELLINGS = 4096
 
 
 class TooManyLabels(Exception):  # noqa: N818 - it is not an error, it is a third answer
-    """There are too many ways to label a namespace; nothing can be said."""
+    """Error: there are too many ways to label a namespace, so the statement has no answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class MeantCallers:
-    """Cells of callers that are meant, those of them whose identity meets a condition."""
+class SelectedCallers:
+    """The selected cells of callers, some of them only if their identity meets a condition."""
 
     callers: CallerSet
     where: Predicate
 
 
 class CallerTest:
-    """Tells which cells of callers are meant, in one world."""
+    """The test of whether a cell of callers is selected, in one world."""
 
     def __init__(self, statement: Statement, world: World, trust_domain: str) -> None:
         self._callers: CallerSelector = statement.callers
@@ -75,7 +75,7 @@ class CallerTest:
 
     @property
     def identities(self) -> set[str]:
-        """Return the identities that are named, each of which needs a cell."""
+        """Return the identities that the statement names. Each needs a cell."""
         groups = self._groups
         accounts = {account for group in groups for account in group.accounts if account[1] != ALL_ACCOUNTS}
         named = {service_account_id(self._domain, *account) for account in accounts}
@@ -83,7 +83,7 @@ class CallerTest:
 
     @property
     def namespaces(self) -> set[str]:
-        """Return the namespaces that are named, whose accounts need a cell."""
+        """Return the namespaces that the statement names. Their accounts need a cell."""
         named = {namespace for group in self._groups for namespace, _ in group.accounts}
         for selector in self._selectors():
             named |= {value for key, value in selector.match_labels if key == NAME_LABEL}
@@ -97,27 +97,27 @@ class CallerTest:
     def _selectors(self) -> Iterator[Selector]:
         return (group.namespaces for group in self._groups if group.namespaces is not None)
 
-    def choose(self, sets: CallerSets, *, meant: bool) -> list[MeantCallers]:
-        """Return the callers who are meant, or who are not; who may be either is returned. Raises TooManyLabels.
+    def choose(self, sets: CallerSets, *, is_selected: bool) -> list[SelectedCallers]:
+        """Return the callers that are selected, or those that are not. Callers that may be either are in both.
 
-        Callers with workloads come first, since they make the better examples; then identities that have a name, and
-        callers without any.
+        Callers with workloads come first, because they make better examples. Identities with a name follow, then
+        callers without an identity. Raises TooManyLabels.
         """
         chosen: list[CallerCell] = []
         without_pods: list[CallerCell] = []
         unnamed: list[CallerCell] = []
-        conditional: list[MeantCallers] = []
+        conditional: list[SelectedCallers] = []
         for cell in sets.cells:
             counts = self._include_future or not self.is_future(cell, sets)
-            holds = self._holds(cell, meant=meant) if counts else NEVER
+            holds = self._holds(cell, is_selected=is_selected) if counts else NEVER
             if SOURCE_WORKLOAD in mentions(holds):
                 holds = both((holds, _one_of(self._workloads(cell))))
             if holds == ALWAYS:
                 is_named = isinstance(cell, IdentityCell | AccountsIn | Name | AnonymousCell)
                 (chosen if self._workloads(cell) else without_pods if is_named else unnamed).append(cell)
             elif holds != NEVER:
-                conditional.append(MeantCallers(sets.set_of((cell,)), holds))
-        first, *rest = (MeantCallers(sets.set_of(cells), ALWAYS) for cells in (chosen, without_pods, unnamed))
+                conditional.append(SelectedCallers(sets.set_of((cell,)), holds))
+        first, *rest = (SelectedCallers(sets.set_of(cells), ALWAYS) for cells in (chosen, without_pods, unnamed))
         return [each for each in (first, *conditional, *rest) if each.callers]
 
     def pods_of(self, cell: CallerCell) -> list[str]:
@@ -139,16 +139,16 @@ class CallerTest:
         accounts = (identity for identity, pods in self._pods.items() if keys.issuperset(pod.key for pod in pods))
         return [IdentityCell(identity) for identity in accounts]
 
-    def labels_for(self, cell: CallerCell, *, meant: bool) -> Labels | None:
-        """Return labels that a namespace which does not exist yet must have for a cell to be meant, or not."""
+    def labels_for(self, cell: CallerCell, *, is_selected: bool) -> Labels | None:
+        """Return labels with which a namespace that does not exist yet makes a cell selected, or not."""
         if not self._is_unlabelled(cell):
             return None
-        wrong = NEVER if meant else ALWAYS
+        wrong = NEVER if is_selected else ALWAYS
         return next(labels for labels in self._labels(cell) if self._in(cell, labels) != wrong)
 
-    def _holds(self, cell: CallerCell, *, meant: bool) -> Predicate:
+    def _holds(self, cell: CallerCell, *, is_selected: bool) -> Predicate:
         return either(
-            self._in(cell, labels) if meant else negation(self._in(cell, labels)) for labels in self._labels(cell)
+            self._in(cell, labels) if is_selected else negation(self._in(cell, labels)) for labels in self._labels(cell)
         )
 
     def _in(self, cell: CallerCell, labels: Labels) -> Predicate:
@@ -185,7 +185,7 @@ class CallerTest:
         return self._has_pods(group.pods, cell) if is_selected or group.namespaces is None else NEVER
 
     def _has_pods(self, selector: Selector, cell: CallerCell) -> Predicate:
-        """Return which pods of an account have labels. A pod that does not exist yet may have any."""
+        """Return the pods of an account that have the labels. A pod that does not exist yet may have any labels."""
         pods = self._workloads(cell)
         if not pods:
             return Is(SOURCE_LABELS, Labelled(selector)) if self._include_future else NEVER
@@ -217,14 +217,14 @@ class CallerTest:
         options: dict[str, list[str | None]] = {}
         for selector in self._selectors():
             for key, value in selector.match_labels:
-                options.setdefault(key, [None, _OTHER]).append(value)
+                options.setdefault(key, [None, _OTHER_VALUE]).append(value)
             for term in selector.expressions:
-                options.setdefault(term.key, [None, _OTHER]).extend(sorted(term.values))
-        options[NAME_LABEL] = [namespace or _OTHER]
+                options.setdefault(term.key, [None, _OTHER_VALUE]).extend(sorted(term.values))
+        options[NAME_LABEL] = [namespace or _OTHER_VALUE]
         size = 1
         for values in options.values():
             size *= len(values)
-        if size > _MOST_LABELLINGS:
+        if size > _MAX_LABELLINGS:
             raise TooManyLabels
         for chosen in product(*options.values()):
             yield {key: value for key, value in zip(options, chosen, strict=True) if value is not None}

@@ -1,4 +1,4 @@
-"""The destinations that a statement is about: entrances by which requests come to them, and how to ask about each."""
+"""The destinations of a statement: the entrances that accept requests to them, and the questions about each."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from eastgate.reports.invariants.model import Named, Statement
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covered:
-    """An entrance of a destination, and those of it that are meant, who all decide alike: first one that exists.
+    """An entrance of a destination, and its selected members, which all decide alike. Existing ones come first.
 
-    `port` is one that is meant; None: any of the entrance. `service` is the Service that requests are addressed to, at
-    its own port `service_port`, where the statement names it.
+    `port` is a selected port; None means any port of the entrance. `service` is the Service that requests are addressed
+    to, at its own port `service_port`, if the statement names it.
     """
 
     destination: Destination
@@ -33,7 +33,7 @@ class Covered:
 
     @property
     def member(self) -> str:
-        """Return one of them."""
+        """Return the first selected member."""
         return self.members[0]
 
     def __str__(self) -> str:
@@ -43,9 +43,9 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class OwnAccess:
-    """The callers whose access to a pod is its own: the pod itself, and the pods in the network of its node.
+    """The callers that are the pod itself, or that are in the network of its node.
 
-    `node` is the address of that node. A template stands for any number of pods, so none of them is the caller itself.
+    `node` is the address of that node. A template represents any number of pods, so none of them is the caller itself.
     """
 
     pods: frozenset[str] = frozenset()
@@ -53,7 +53,7 @@ class OwnAccess:
 
     @classmethod
     def of(cls, place: Covered, world: World) -> OwnAccess:
-        """Return them for the pod that is asked about, at a place."""
+        """Return the own callers of the pod at a place."""
         workload = world.workloads.get(place.member) if place.destination.kind is DestinationKind.POD else None
         if workload is None or not workload.is_pod:
             return cls()
@@ -64,7 +64,7 @@ class OwnAccess:
         return cls(frozenset(pods), workload.host_ip)
 
 
-# Before: is there anything?
+# Names that no manifest declares
 
 
 def find_missing(statement: Statement, world: World) -> Iterator[Diagnostic]:
@@ -86,7 +86,9 @@ def find_missing(statement: Statement, world: World) -> Iterator[Diagnostic]:
 
 
 def _missing_ports(statement: Statement, world: World) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each port that none of the Services and Gateways has, where nothing else is meant."""
+    """Yield a diagnostic for each port that no selected Service or Gateway has, if the statement selects
+    nothing else.
+    """
     destinations = statement.destinations
     if destinations.pods is not None or destinations.backends:
         return
@@ -99,12 +101,12 @@ def _missing_ports(statement: Statement, world: World) -> Iterator[Diagnostic]:
     for port, span in statement.requests.ports.items():
         if port not in ports:
             listed = ", ".join(map(str, sorted(ports)))
-            message = f"what the statement names has no port {port}"
+            message = f"none of the named Services and Gateways has port {port}"
             yield Diagnostic(codes.NAMES_NOTHING, message, span, f"write one of its ports: {listed}")
 
 
 def covers_of(statement: Statement, world: World) -> list[Cover]:
-    """Return the pods that a statement is about, whether they exist or not."""
+    """Return the pods that a statement selects, existing or not."""
     destinations = statement.destinations
     covers = [Cover(destinations.pods, destinations.namespaces)] if destinations.pods is not None else []
     services = (world.services[name.key] for name in destinations.services)
@@ -115,14 +117,14 @@ def covers_of(statement: Statement, world: World) -> list[Cover]:
 
 
 def covered(statement: Statement, reach: Reachability, imagined: Iterable[str] = ()) -> Iterator[Covered]:
-    """Yield the entrances that a statement is about; `imagined` are pods that do not exist yet."""
+    """Yield the entrances that a statement selects; `imagined` are pods that do not exist yet."""
     return cover_destinations(statement, reach.destinations, reach.authority.world, frozenset(imagined))
 
 
 def cover_destinations(
     statement: Statement, among: Iterable[Destination], world: World, new: frozenset[str] = frozenset()
 ) -> Iterator[Covered]:
-    """Yield the entrances of some destinations that a statement is about; `new` are those that do not exist yet."""
+    """Yield the entrances of destinations that a statement selects; `new` are those that do not exist yet."""
     destinations = statement.destinations
     selected: frozenset[str] = frozenset()
     if destinations.pods is not None:
@@ -142,24 +144,24 @@ def cover_destinations(
 
 
 def select_workloads(world: World, namespaces: Selector, pods: Selector) -> frozenset[str]:
-    """Return the workloads that selectors mean, ExternalWorkloads among them, as questions name these too."""
-    meant = {name: namespaces.matches(world.namespace(name).labels) for name in world.namespaces_in_use()}
+    """Return the selected workloads, including ExternalWorkloads, which questions can also name."""
+    is_selected = {name: namespaces.matches(world.namespace(name).labels) for name in world.namespaces_in_use()}
     return frozenset(
-        key for key, each in world.workloads.items() if meant[each.namespace] and pods.matches(each.labels)
+        key for key, each in world.workloads.items() if is_selected[each.namespace] and pods.matches(each.labels)
     )
 
 
 def _of_pods(
     statement: Statement, destination: Destination, selected: frozenset[str], new: frozenset[str], world: World
 ) -> Iterator[Covered]:
-    meant = _existing_first((member for member in destination.members if member in selected), new)
-    if not meant:
+    covered_members = _existing_first((member for member in destination.members if member in selected), new)
+    if not covered_members:
         return
     direct = [entrance for entrance in destination.entrances if entrance.service is None]
-    yield from _at_ports(statement, destination, meant, direct)
+    yield from _at_ports(statement, destination, covered_members, direct)
     services = (entrance.service for entrance in destination.entrances)
     for service in dict.fromkeys(service for service in services if service is not None):
-        behind = _existing_first((member for member in meant if service in world.services_of(member)), new)
+        behind = _existing_first((member for member in covered_members if service in world.services_of(member)), new)
         if behind:
             entrances = [entrance for entrance in destination.entrances if entrance.service == service]
             yield from _at_ports(statement, destination, behind, entrances)
@@ -172,7 +174,7 @@ def _existing_first(members: Iterable[str], new: frozenset[str]) -> list[str]:
 def _at_ports(
     statement: Statement, destination: Destination, members: Sequence[str], entrances: Sequence[Entrance]
 ) -> Iterator[Covered]:
-    """Yield those entrances that lead to ports which are meant."""
+    """Yield the entrances that lead to selected ports."""
     if not statement.requests.ports:
         yield from (Covered(destination, entrance, members) for entrance in entrances)
         return
@@ -193,7 +195,7 @@ def _of_service(
     new: frozenset[str],
     world: World,
 ) -> Iterator[Covered]:
-    """Yield the entrances of pods behind a Service at the ports that its own lead to."""
+    """Yield the entrances of pods behind a Service at the target ports of its ports."""
     behind = _existing_first((member for member in destination.members if member in pods), new)
     if not behind:
         return

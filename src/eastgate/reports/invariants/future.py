@@ -1,7 +1,7 @@
-"""Workloads that do not exist yet, and that a statement is about: one for each set of policies that such may have.
+"""Future workloads of a statement: one for each set of policies that a new pod may get.
 
-A pod may come with any labels that the statement covers, as any account, made by any controller, in a namespace that
-exists or in a new one with any labels. It declares no ports and has no annotations.
+A new pod may have any labels that the statement covers, any account and any controller, in an existing namespace or in
+a new one with any labels. It declares no ports and has no annotations.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from eastgate.ir.symbolic.cells import OTHER as UNNAMED
 from eastgate.reports.invariants.labels import OTHER, Labelling, TooManyLabellings, labellings, terms_of
 from eastgate.reports.invariants.model import CallerSelector
 
-_MOST_IN_A_NAMESPACE = 4_096
-_MOST = 20_000
+_MAX_LABELLINGS = 4_096
+_MAX_IMAGINED_PODS = 20_000
 
-# Terms of targets on what is no label: no label has such a key
+# Keys for terms of targets that are not labels. No label has such a key.
 _NEW_ACCOUNT = "new-account"
 _ACCOUNT, _OWNER, _NAME = " account", " owner", " name"
 
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """Pods that a statement is about: with these labels, in these namespaces, where they declare these ports."""
+    """The pods of a statement: with these labels, in these namespaces, and with these ports."""
 
     pods: Selector
     namespaces: Selector
@@ -56,7 +56,7 @@ class Cover:
 
     @classmethod
     def of_service(cls, service: Service, world: World) -> Cover:
-        """Return the pods that a Service selects: with the ports that it leads to by name, as those that exist have."""
+        """Return the pods that a Service selects. They declare the named ports of the existing pods."""
         members = [world.workloads[key] for key in world.pods_of(service.key)]
         ports = tuple(
             next((port for pod in members for port in pod.ports if port.name == named.target), None)
@@ -69,26 +69,26 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class ImaginedPod:
-    """A pod that does not exist, and the namespace that would come with it, if that does not exist either."""
+    """A pod that does not exist, and its namespace if that does not exist either."""
 
     pod: Pod
     namespace: Namespace | None
 
     @property
     def key(self) -> str:
-        """Return the key of its workload."""
+        """Return the key of the workload."""
         return f"{self.pod.namespace}/{self.pod.name}"
 
     @property
     def objects(self) -> list[Namespace | Pod]:
-        """Return what would have to be declared."""
+        """Return the objects to declare."""
         return [self.pod] if self.namespace is None else [self.namespace, self.pod]
 
     @classmethod
     def of_caller(cls, source: ServiceAccount, labels: Labelling, home: Labelling | None, world: World) -> ImaginedPod:
         """Return a pod as which an account may call.
 
-        `home` are the labels of its namespace, if that does not exist.
+        `home` are the labels of its namespace, if the namespace does not exist.
         """
         namespace, account = source.namespace, source.name
         named = {key: value.replace(UNNAMED, OTHER) for key, value in labels.items()}
@@ -97,7 +97,7 @@ class ImaginedPod:
         return cls(pod, Namespace(namespace, {**(home or {}), NAME_LABEL: namespace}) if is_new else None)
 
     def to_manifests(self) -> list[dict[str, object]]:
-        """Return it as objects of the Kubernetes API."""
+        """Return the objects of the Kubernetes API."""
         pod = self.pod
         manifests: list[dict[str, object]] = []
         if self.namespace is not None:
@@ -121,9 +121,9 @@ def _labels(labels: Mapping[str, str]) -> dict[str, object]:
 
 
 def imagine(authority: Authority, covers: Sequence[Cover]) -> list[list[ImaginedPod]]:
-    """Return pods that do not exist, so that each that may come is decided as one of them, or as one that exists.
+    """Return imagined pods, so that each new pod is decided like one of them, or like an existing pod.
 
-    Those of one list can exist together; first are those in new namespaces, of which there are few. Raises
+    Pods of one list can exist together. Pods in new namespaces come first, because they are few. Raises
     TooManyLabellings.
     """
     targets = (target for policy in authority.policies for target in policy.targets)
@@ -131,11 +131,11 @@ def imagine(authority: Authority, covers: Sequence[Cover]) -> list[list[Imagined
 
 
 Labeller = Callable[[Sequence[tuple[Requirement, ...]], Sequence[Requirement]], list[Labelling]]
-"""Chooses labels of pods: those that selectors tell apart, of all that meet the demands."""
+"""Chooses labellings of pods that meet the demands, one for each set of selectors that can match."""
 
 
 def _every_labelling(terms: Sequence[tuple[Requirement, ...]], demanded: Sequence[Requirement]) -> list[Labelling]:
-    return labellings(terms, demanded, _MOST_IN_A_NAMESPACE)
+    return labellings(terms, demanded, _MAX_LABELLINGS)
 
 
 def imagine_targets(
@@ -143,13 +143,13 @@ def imagine_targets(
     covers: Sequence[Cover],
     world: World,
     label: Labeller = _every_labelling,
-    most: int = _MOST,
+    most: int = _MAX_IMAGINED_PODS,
 ) -> list[list[ImaginedPod]]:
-    """Return pods that do not exist, as `imagine` does, for these targets of policies. Raises TooManyLabellings."""
-    targets: dict[str | None, dict[Target, None]] = {}  # by namespace; None: of any
+    """Return imagined pods for these targets of policies, as `imagine` does. Raises TooManyLabellings."""
+    targets: dict[str | None, dict[Target, None]] = {}  # by namespace; None: of any namespace
     for target in aimed:
         if isinstance(target, HostNamed):
-            continue  # it means no pods
+            continue  # the target selects no pods
         home = None if isinstance(target, PodsAcross) else target.namespace
         targets.setdefault(home, {})[target] = None
     unmade = sorted(home for home in targets if home is not None and home not in world.namespaces_in_use())
@@ -157,7 +157,7 @@ def imagine_targets(
     in_existing: list[ImaginedPod] = []
     numbers = count(1)
     for cover in covers:
-        versions: Counter[str] = Counter()  # of a namespace that does not exist: each has other labels
+        versions: Counter[str] = Counter()  # labellings of a namespace that does not exist
         for namespace, is_new in _namespaces(cover, unmade, targets.get(None, ()), world):
             near = (*targets.get(namespace.name, ()), *targets.get(None, ()))
             terms = [term for target in near for term in _terms(target, namespace, world)]
@@ -174,10 +174,9 @@ def imagine_targets(
 
 
 def imagine_callers(authority: Authority, callers: CallerSelector) -> tuple[list[list[ImaginedPod]], list[ImaginedPod]]:
-    """Return pods that do not exist, as which each account may call, where labels of callers matter.
+    """Return imagined pods as which each account may call, if policies read the labels of callers.
 
-    Those of one list can exist together; the second list has those that can exist beside all others. Raises
-    TooManyLabellings.
+    Pods of one list can exist together. Those of the second list can exist beside all others. Raises TooManyLabellings.
     """
     world, engine = authority.world, programs_of(authority)
     groups = callers.of, callers.without
@@ -205,10 +204,10 @@ def imagine_callers(authority: Authority, callers: CallerSelector) -> tuple[list
     numbers = count(1)
     for namespace, is_new, version in _homes(homes, world):
         own = [term for target in targets for term in _terms(target, namespace, world)]
-        for labels in labellings((*selecting, *own), (), _MOST_IN_A_NAMESPACE):
+        for labels in labellings((*selecting, *own), (), _MAX_LABELLINGS):
             for account in (*_accounts(namespace.name, world), _NEW_ACCOUNT):
                 number = next(numbers)
-                if number > _MOST:
+                if number > _MAX_IMAGINED_PODS:
                     raise TooManyLabellings
                 chosen = {**labels, _ACCOUNT: account}
                 pod = _imagined(chosen, namespace, (), number, world, is_new=is_new)
@@ -221,16 +220,16 @@ def imagine_callers(authority: Authority, callers: CallerSelector) -> tuple[list
 
 
 def _homes(selecting: Sequence[tuple[Requirement, ...]], world: World) -> Iterator[tuple[Namespace, bool, int | None]]:
-    """Yield the namespaces of callers, whether each is new, and which of those with its name it is.
+    """Yield the namespaces of callers, whether each is new, and the number of its labelling.
 
-    That is None for namespaces that exist, and for those that nothing names.
+    The number is None for existing namespaces, and for those that no selector names.
     """
     existing = world.namespaces_in_use()
     yield from ((world.namespace(name), False, None) for name in existing)
     named = {value for terms in selecting for term in terms if term.key == NAME_LABEL for value in term.values}
     numbers = count(1)
     for name in (OTHER, *sorted(named.difference(existing))):
-        for version, labels in enumerate(labellings(selecting, (), _MOST_IN_A_NAMESPACE, {NAME_LABEL: [name]})):
+        for version, labels in enumerate(labellings(selecting, (), _MAX_LABELLINGS, {NAME_LABEL: [name]})):
             if name == OTHER:
                 yield Namespace(_new_name(numbers, existing, "new-home-{}"), labels), True, None
             else:
@@ -246,9 +245,9 @@ def _accounts(namespace: str, world: World) -> list[str]:
 def _namespaces(
     cover: Cover, unmade: Sequence[str], targets: Iterable[Target], world: World
 ) -> Iterator[tuple[Namespace, bool]]:
-    """Yield the namespaces that a cover is about: those that exist, and new ones, which may have any labels.
+    """Yield the namespaces of a cover: existing ones, and new ones with any labels.
 
-    New are those that nobody has made, though policies are in them or they or the cover name them, and others.
+    New namespaces are those without a manifest that policies or the cover name, and one with another name.
     """
     existing = world.namespaces_in_use()
     for declared in map(world.namespace, existing):
@@ -260,7 +259,7 @@ def _namespaces(
     named = {value for term in asked if term.key == NAME_LABEL for value in term.values}
     numbers = count(1)
     for name in (*sorted({*unmade, *named}.difference(existing)), OTHER):
-        for labels in labellings(selecting, demanded, _MOST_IN_A_NAMESPACE, {NAME_LABEL: [name]}):
+        for labels in labellings(selecting, demanded, _MAX_LABELLINGS, {NAME_LABEL: [name]}):
             yield Namespace(_new_name(numbers, existing) if name == OTHER else name, labels), True
 
 
@@ -269,7 +268,7 @@ def _new_name(numbers: Iterator[int], existing: Sequence[str], name: str = "new-
 
 
 def _terms(target: Target, namespace: Namespace, world: World) -> Iterator[tuple[Requirement, ...]]:
-    """Yield what a target demands of pods of a namespace, unless it means none of them, or all."""
+    """Yield the requirements of a target on pods of a namespace, unless it selects none of them or all."""
     match target:
         case PodsMatching(home, selector) if home == namespace.name:
             yield terms_of(selector)

@@ -1,7 +1,7 @@
-"""Ways to label an object that some selectors tell apart.
+"""The labellings of an object that some selectors distinguish.
 
-Each selector is met by a labelling or not, and nothing else of a labelling matters. Keys are labelled one after the
-other; of two labellings so far that the same selectors can still be met by, one is enough.
+Only the set of selectors that match a labelling matters. Keys are labelled one after the other. Of two partial
+labellings that the same selectors can still match, one is enough.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Labelling = Mapping[str, str]
 
 
 class TooManyLabellings(Exception):  # noqa: N818 - it is not an error, it is a third answer
-    """There are more labellings than can be looked at; nothing can be said."""
+    """Error: there are too many labellings, so there is no answer."""
 
 
 def terms_of(selector: Selector) -> tuple[Requirement, ...]:
-    """Return a selector as requirements, ALL of which must be met."""
+    """Return a selector as requirements. ALL of them must be met."""
     equal = (Requirement(key, Operator.IN, frozenset({value})) for key, value in sorted(selector.match_labels))
     return (*equal, *selector.expressions)
 
@@ -34,13 +34,13 @@ def labellings(
     most: int,
     fixed: Mapping[str, Sequence[str | None]] | None = None,
 ) -> list[Labelling]:
-    """Return labellings that meet all demands, one for each set of selectors that such a labelling can meet.
+    """Return labellings that meet all demands, one for each set of selectors that can match.
 
-    `fixed` are the values of some keys (None: not there) among which to choose. Raises TooManyLabellings.
+    `fixed` are the possible values of some keys (None: no such label). Raises TooManyLabellings.
     """
     told_apart = list(dict.fromkeys(selectors))
     keys = {term.key for terms in (*told_apart, demanded) for term in terms} | set(fixed or ())
-    unmet: dict[int, dict[str, str]] = {0: {}}  # selectors that cannot be met any more, as bits
+    unmet: dict[int, dict[str, str]] = {0: {}}  # selectors that can no longer match, as bits
     for key in sorted(keys):
         unmet = _label(unmet, _Key.of(key, told_apart, demanded, (fixed or {}).get(key)), most)
     return list(unmet.values())
@@ -60,13 +60,13 @@ def _label(unmet: dict[int, dict[str, str]], key: _Key, most: int) -> dict[int, 
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A key with the values that it may have, and the selectors that look at it, as bits."""
+    """A key with its possible values, and the selectors that read it, as bits."""
 
     name: str
     options: tuple[str | None, ...]
-    wanting: int  # those with In, which some value meets
-    naming: Mapping[str, int]  # those with In, by value
-    excluding: Mapping[str, int]  # those with NotIn, by value
+    wanting: int  # selectors with In, which some value meets
+    naming: Mapping[str, int]  # selectors with In, by value
+    excluding: Mapping[str, int]  # selectors with NotIn, by value
     existing: int
     missing: int
 
@@ -112,7 +112,7 @@ class _Key:
         return cls(key, fitting, wanting, naming, excluding, existing, missing)
 
     def failing(self, value: str | None) -> int:
-        """Return the selectors that this value does not meet."""
+        """Return the selectors that do not match this value."""
         if value is None:
             return self.wanting | self.existing
         return (self.wanting & ~self.naming.get(value, 0)) | self.excluding.get(value, 0) | self.missing

@@ -1,4 +1,4 @@
-"""The field of an object that a span is in, for people who see no file."""
+"""The field of an object at a span, for users who have no file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from eastgate.reading.manifests import Document, Node
 
 
 def field_path(document: Document, span: Span) -> str | None:
-    """Return the path of the innermost value that begins where a span does, or around it: `spec.rules[0]`."""
+    """Return the path of the innermost value that begins at or around a span: `spec.rules[0]`."""
     if document.node is None or document.node.span.file != span.file:
         return None
     return _path(document.node, span) or None

@@ -1,4 +1,4 @@
-"""An invariant: a statement about all requests between workloads that exist, or also those that do not exist yet."""
+"""The model of an invariant: a statement about all requests between existing, and perhaps future, workloads."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from eastgate.ir.spiffe import SCHEME
 from eastgate.reading.manifests import Node
 
 ALL_ACCOUNTS = "*"
-"""In the place of the name of a service account: all of its namespace."""
+"""The name that selects all service accounts of a namespace."""
 
 
 class Quantifier(enum.StrEnum):
-    """The three statements, by their fields."""
+    """The three kinds of statement, by their fields."""
 
     NEVER = "never"  # no request that fits is allowed
     ALWAYS = "always"  # every request that fits is allowed
-    ONLY = "only"  # every request that fits and is allowed is of these callers
+    ONLY = "only"  # only these callers are allowed to send requests that fit
 
 
 @dataclass(frozen=True, slots=True)
 class CallerGroup:
-    """ANY of these callers. `accounts` are namespace and name; `domains` are trust domains with all that is in them.
+    """ANY of these callers. `accounts` are pairs of namespace and name; `domains` are whole trust domains.
 
-    `pods` are those with these labels, in the namespaces that `namespaces` selects. Without `pods`, `namespaces` means
-    all accounts of these namespaces.
+    `pods` are those with these labels, in the namespaces that `namespaces` selects. Without `pods`, `namespaces`
+    selects all accounts of these namespaces.
     """
 
     accounts: frozenset[tuple[str, str]] = frozenset()
@@ -47,7 +47,7 @@ class CallerGroup:
 
 @dataclass(frozen=True, slots=True)
 class CallerSelector:
-    """The callers of one group who are not in another."""
+    """The callers of one group that are not in another."""
 
     of: CallerGroup
     without: CallerGroup = field(default_factory=CallerGroup)
@@ -55,7 +55,7 @@ class CallerSelector:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An object that a statement names, `namespace/name`, and where."""
+    """An object that a statement names, `namespace/name`, and the place of the name."""
 
     key: str
     span: Span
@@ -63,9 +63,9 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class DestinationSelector:
-    """ANY of these: the pods with these labels, in namespaces with those; the Services, gateways and backends.
+    """ANY of these: the pods with these labels in these namespaces; the Services, gateways and backends.
 
-    `pods` None: none are meant. `span` is where pods are selected.
+    `pods` None: no pods are selected. `span` is the place of the selector of pods.
     """
 
     pods: Selector | None
@@ -78,9 +78,9 @@ class DestinationSelector:
 
 @dataclass(frozen=True, slots=True)
 class RequestSelector:
-    """The requests that are meant: ALL that is given must fit. What is empty is not asked for.
+    """The requests of a statement: ALL given fields must match. An empty field matches everything.
 
-    `is_http`: it must be HTTP, whatever else. A path, host or tool may end (a host: begin) with a `*`.
+    `is_http`: the request must be HTTP. A path or tool may end with a `*`, and a host may begin with one.
     """
 
     ports: Mapping[int, Span] = field(default_factory=dict)
@@ -96,10 +96,10 @@ class RequestSelector:
 class Statement:
     """One of the three statements. `include_future`: pods and namespaces that do not exist yet count too.
 
-    `include_self`: so do the requests of a pod to itself, and those of its node.
+    `include_self`: requests of a pod to itself, and from its node, count too.
 
-    `external_auth` are answers of external authorizers; of others, any answer is possible. `words` are the names in it,
-    each as a question with nothing else in it, to be compared with those that there are.
+    `external_auth` are answers of external authorizers; of all others, any answer is possible. `words` are the names in
+    the statement, each as a question of its own, so that misspelt names are found.
     """
 
     mode: Quantifier
@@ -115,23 +115,23 @@ class Statement:
 
     @property
     def breaks(self) -> bool:
-        """Return the verdict that breaks it: whether that is allow."""
+        """Return the verdict that breaks the statement; True means allow."""
         return self.mode is not Quantifier.ALWAYS
 
     @property
     def is_about_named(self) -> bool:
-        """Return whether requests of the callers that it names break it; otherwise those of all others do."""
+        """Return whether requests of the named callers break the statement; if not, requests of all others do."""
         return self.mode is not Quantifier.ONLY
 
 
-# From a document that fits its shape to the statement in it.
+# From a document with a valid shape to its statement.
 
 
-_NOWHERE = ends.EntryPoint("", (), {})  # where a name is asked about by itself
+_NO_DESTINATION = ends.EntryPoint("", (), {})  # an end without a destination, to ask about a name alone
 
 
 def statement_of(spec: Node, external_auth: Mapping[str, str], namespace: str | None = None) -> Statement:
-    """Return the statement of a checked spec; one of a namespace is about nothing outside of it."""
+    """Return the statement of a checked spec. A statement with a namespace covers only that namespace."""
     mode = next(mode for mode in Quantifier if mode in spec)
     node = spec[mode]
     cites = spec.get("cites")
@@ -150,15 +150,15 @@ def statement_of(spec: Node, external_auth: Mapping[str, str], namespace: str | 
 
 
 def _words(node: Node, spec: Node) -> Iterator[tuple[Question, Span]]:
-    """Yield each name that may be misspelt, and its span."""
+    """Yield each name that may be misspelt, with its span."""
     for group in (node["from"], node.nearest("from", "except")):
         for account in group.get("serviceAccounts") or ():
             named = ends.ServiceAccount.of_key(account.text.replace(ALL_ACCOUNTS, "default"))
-            yield Question(named, _NOWHERE), account.span
+            yield Question(named, _NO_DESTINATION), account.span
         for identity in group.get("identities") or ():
             if identity.text.startswith(SCHEME) and not identity.text.endswith("/*"):
-                yield Question(ends.SpiffeId(identity.text), _NOWHERE), identity.span
-    asked = Question(ends.ANONYMOUS, _NOWHERE)
+                yield Question(ends.SpiffeId(identity.text), _NO_DESTINATION), identity.span
+    asked = Question(ends.ANONYMOUS, _NO_DESTINATION)
     for method in node.nearest("http", "methods"):
         yield replace(asked, method=method.text), method.span
     for message in node.get("mcpMethods") or ():
@@ -176,7 +176,7 @@ def _callers(node: Node) -> CallerSelector:
     of = _group(node)
     if without is None:
         return CallerSelector(of)
-    anybody = CallerGroup(anybody=True)  # who is not excepted, where nothing else is said
+    anybody = CallerGroup(anybody=True)  # without other entries, `except` excludes from all callers
     return CallerSelector(of if of != CallerGroup() else anybody, _group(without))
 
 

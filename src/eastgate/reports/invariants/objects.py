@@ -1,4 +1,4 @@
-"""Invariants as objects of a cluster: read by the shapes and the reader of those in files."""
+"""Invariants as objects of a cluster. The shapes and the reader are those for files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from eastgate.reports.invariants.future import ImaginedPod
 from eastgate.reports.invariants.model import Statement, statement_of
 from eastgate.reports.invariants.shapes import CLUSTER_KIND, KINDS, SERVED, check_namespace
 
-# What is known of a statement, with the request that breaks it.
+# The result of a statement, with its counterexample.
 
 
 class StatementStanding(enum.StrEnum):
-    """What is known of a statement."""
+    """The result of a statement."""
 
     HOLDS = "holds"
     BROKEN = "broken"
@@ -33,9 +33,9 @@ class StatementStanding(enum.StrEnum):
 class Counterexample:
     """A request that breaks a statement, as the engine decides it.
 
-    `imagined` is its destination, where that does not exist yet; `caller` is the pod that calls, and `account` its
-    account, if these do not; `labels` are those of the caller's namespace, if that does not. `lines` show the rule that
-    decides, `field` is its path in the policy, and `policies` are those of which one would have to change.
+    `imagined` is its destination, if that does not exist yet. `caller` is the calling pod and `account` its account, if
+    they do not exist. `labels` are those of the namespace of the caller, if that does not exist. `lines` show the rule
+    that decides, and `field` is its path in the policy. A change of one of `policies` could fix the statement.
     """
 
     question: Question
@@ -55,14 +55,14 @@ class Counterexample:
 
     @property
     def objects(self) -> list[dict[str, object]]:
-        """Return what the request needs and does not exist, as objects of the Kubernetes API."""
+        """Return the objects that the request needs and that do not exist, as objects of the Kubernetes API."""
         pods = (pod for pod in (self.imagined, self.caller) if pod is not None)
         return [manifest for pod in pods for manifest in pod.to_manifests()]
 
 
 @dataclass(frozen=True, slots=True)
 class StatementFinding:
-    """The answer to a statement: `why` it is not proven, or the counterexample that breaks it."""
+    """The result of a statement: `why` it is not proven, or the counterexample that breaks it."""
 
     standing: StatementStanding
     why: str | None = None
@@ -75,14 +75,14 @@ VERSION = "v1alpha1"
 
 
 class OnNotProven(enum.StrEnum):
-    """What becomes of a change after which nobody can tell whether an Invariant holds."""
+    """The treatment of a change after which an Invariant is not proven."""
 
     WARN = "Warn"
     REFUSE = "Refuse"
 
 
 class InvariantError(ValueError):
-    """An Invariant with errors, `ref`. `diagnostics` has all of them."""
+    """Error: an Invariant has errors. `ref` is its name, and `diagnostics` has all errors."""
 
     def __init__(self, ref: PolicyRef, diagnostics: list[Diagnostic]) -> None:
         super().__init__("; ".join(diagnostic.message for diagnostic in diagnostics))
@@ -92,7 +92,7 @@ class InvariantError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class InvariantObject:
-    """An Invariant of a namespace, or of the cluster, in one generation."""
+    """An Invariant or ClusterInvariant in one generation."""
 
     ref: PolicyRef
     statement: Statement
@@ -101,13 +101,13 @@ class InvariantObject:
 
 
 def is_invariant(document: Mapping[str, Any]) -> bool:
-    """Return whether plain data is an Invariant, of whichever version."""
+    """Return whether plain data is an Invariant of any version."""
     group, _, _ = str(document.get("apiVersion")).rpartition("/")
     return group == GROUP and document.get("kind") in KINDS
 
 
 def read_invariant(document: Mapping[str, Any]) -> InvariantObject:
-    """Read an Invariant that is given as plain data. Raises InvariantError."""
+    """Read an Invariant from plain data. Raises InvariantError."""
     kind, metadata = str(document.get("kind")), document.get("metadata")
     named = metadata if isinstance(metadata, dict) else {}
     namespace = str(named.get("namespace", "default")) if kind != CLUSTER_KIND else None

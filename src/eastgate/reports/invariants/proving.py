@@ -1,4 +1,4 @@
-"""Whether a statement holds: for all requests, or not, by a request that the engine confirms; or nobody can tell."""
+"""The proof of a statement: it holds, or fails with a request that the engine confirms, or is not proven."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ from eastgate.reports.invariants.model import Statement
 from eastgate.reports.invariants.objects import Counterexample, StatementFinding, StatementStanding
 from eastgate.reports.invariants.requests import requests_at, spelled_path
 
-_MOST_CANDIDATES = 64  # requests to workloads that do not exist, of which the engine is asked one by one
+_MAX_CANDIDATES = 64  # requests to imagined workloads that the engine decides one by one
 _TOO_MANY_LABELS = (
     "it is not proven for workloads that do not exist yet: policies select by too many labels "
-    "(leave out includeFuture to do without them)"
+    "(to exclude them, leave out includeFuture)"
 )
 
 
 def prove(authority: Authority, statement: Statement) -> StatementFinding:
-    """Find out whether a statement holds for all requests: first to what exists, then to what may come."""
+    """Prove a statement for all requests: first to existing destinations, then to future ones."""
     missing = tuple(find_missing(statement, authority.world))
     if missing:
         return StatementFinding(StatementStanding.NOT_PROVEN, missing[0].message, diagnostics=missing)
@@ -63,9 +63,9 @@ def prove(authority: Authority, statement: Statement) -> StatementFinding:
     diagnostics = tuple(_selecting_nothing(statement, authority))
     try:
         with no_collection():
-            counterexample = proof.to_what_exists()
+            counterexample = proof.check_existing()
             if counterexample is None and statement.include_future:
-                counterexample = proof.to_what_may_come()
+                counterexample = proof.check_future()
     except TooManyLabels:
         return StatementFinding(
             StatementStanding.NOT_PROVEN, "namespaces are selected by too many labels", diagnostics=diagnostics
@@ -80,7 +80,7 @@ def prove(authority: Authority, statement: Statement) -> StatementFinding:
 
 
 def _selecting_nothing(statement: Statement, authority: Authority) -> Iterator[Diagnostic]:
-    """Yield a warning for each selector, of destinations and of callers, that selects nothing that exists."""
+    """Yield a warning for each selector of destinations or callers that selects nothing."""
     world, help_ = authority.world, "look for a label that is misspelt"
     destinations, callers = statement.destinations, statement.callers
     pods = [(destinations.pods, destinations.namespaces, destinations.span)]
@@ -99,7 +99,7 @@ def _selecting_nothing(statement: Statement, authority: Authority) -> Iterator[D
 
 
 class _WorldAnswers:
-    """All answers of a world, and who of its callers is meant. `imagined` are pods of it that do not exist."""
+    """All answers of a world, and its selected callers. `imagined` are pods of it that do not exist."""
 
     def __init__(
         self, authority: Authority, statement: Statement, imagined: Mapping[str, ImaginedPod] = MappingProxyType({})
@@ -110,7 +110,7 @@ class _WorldAnswers:
         self.reach = Reachability(authority, self.test.identities, self.test.namespaces)
 
     def caller(self, question: Question, witness: Witness, labels: Mapping[str, str] | None) -> ImaginedPod | None:
-        """Return the pod that does not exist yet and makes a request; None where a pod that exists may make it."""
+        """Return the imagined pod that makes a request; None if an existing pod may make it."""
         value = witness.request.values.get(SOURCE_WORKLOAD)
         if value is not None and value in self.imagined:
             return self.imagined[str(value)]
@@ -130,18 +130,18 @@ class StatementProof:
         self._authority = authority
         self._statement = statement
         self.breaks = statement.breaks
-        self.meant = statement.is_about_named
+        self.is_selected = statement.is_about_named
         self._is_about_something = False
         self._first_doubt: str | None = None
 
     @property
     def doubt(self) -> str | None:
-        """Return what keeps the absence of such a request from being a proof."""
-        nothing = "it is about nothing that the manifests declare"
+        """Return the reason why the absence of a counterexample is not a proof, or None."""
+        nothing = "no manifest declares its destinations"
         return self._first_doubt or (None if self._is_about_something else nothing)
 
-    def to_what_exists(self) -> Counterexample | None:
-        """Look for a request to something that exists."""
+    def check_existing(self) -> Counterexample | None:
+        """Search for a request to an existing destination."""
         search = _WorldAnswers(self._authority, self._statement)
         places = list(covered(self._statement, search.reach))
         for place, witness in self._candidates(search, places):
@@ -152,8 +152,8 @@ class StatementProof:
         self._is_about_something = bool(places)
         return None
 
-    def to_what_may_come(self) -> Counterexample | None:
-        """Look for a request to a workload that does not exist yet."""
+    def check_future(self) -> Counterexample | None:
+        """Search for a request to a workload that does not exist yet."""
         authority, statement = self._authority, self._statement
         try:
             callers, beside = imagine_callers(authority, statement.callers)
@@ -168,7 +168,7 @@ class StatementProof:
         return None
 
     def _among_imagined(self, calling: list[ImaginedPod], called: list[ImaginedPod]) -> Counterexample | None:
-        """Look for a request of pods that do not exist yet: to those that are called, or to what exists."""
+        """Search for a request of imagined pods, to imagined or existing pods."""
         authority, statement = self._authority, self._statement
         imagined = {pod.key: pod for pod in (*calling, *called)}
         objects = {each.id: each for pod in imagined.values() for each in pod.objects}
@@ -179,10 +179,10 @@ class StatementProof:
                 for place in covered(statement, search.reach, imagined)
                 if (place.member in imagined) is bool(called)
             ]
-            candidates = list(islice(self._candidates(search, places), _MOST_CANDIDATES + 1))
+            candidates = list(islice(self._candidates(search, places), _MAX_CANDIDATES + 1))
             self._doubt(self._left_out(places))
         self._is_about_something = self._is_about_something or bool(places)
-        for place, witness in candidates[:_MOST_CANDIDATES]:
+        for place, witness in candidates[:_MAX_CANDIDATES]:
             pod = imagined.get(place.member)
             with authority.imagining(pod.objects if pod is not None else ()):
                 counterexample = self._confirm(search, place, witness, pod)
@@ -191,39 +191,40 @@ class StatementProof:
         return None
 
     def _doubt(self, why: str | None) -> None:
-        """Keep the first reason not to believe that there is no such request."""
+        """Keep the first reason to doubt that there is no counterexample."""
         self._first_doubt = self._first_doubt or why
 
     def _candidates(self, search: _WorldAnswers, places: Iterable[Covered]) -> Iterator[tuple[Covered, Witness]]:
-        """Yield requests that break the statement by what was computed, of which the engine has to say the same."""
-        callers = search.test.choose(search.reach.callers, meant=self.meant)
+        """Yield requests that break the statement by computation. The engine must confirm them."""
+        callers = search.test.choose(search.reach.callers, is_selected=self.is_selected)
         for place in places:
             own = OwnAccess.of(place, self._authority.world)
             fitting = requests_at(self._statement, place.entrance, own)
             others = self.others(own, search.test, search.reach.callers)
             peers = search.reach.callers.set_of(search.test.only_pods(frozenset(place.members)))
             try:
-                for some in (others & ~peers, others & peers):  # other replicas of what is called are poor examples
-                    for meant in callers:
-                        where, each = both((fitting, meant.where)), meant.callers & some
+                # other replicas of the destination are poor examples and come last
+                for some in (others & ~peers, others & peers):
+                    for selected_callers in callers:
+                        where, each = both((fitting, selected_callers.where)), selected_callers.callers & some
                         for witness in witnesses(search.reach, place.entrance, each, where, allowed=self.breaks):
                             yield place, witness
             except GaveUp:
-                self._doubt(f"there are too many cases to look at, at {place}")
+                self._doubt(f"there are too many cases at {place}")
 
     def others(self, own: OwnAccess, test: CallerTest, sets: CallerSets) -> CallerSet:
-        """Return the callers whose requests to a pod count: not those that are only the pod itself, or on its node."""
+        """Return the callers whose requests to a pod count: not those that are the pod itself, or on its node."""
         if self._statement.include_self or not own.pods:
             return sets.everybody
         return sets.everybody & ~sets.set_of(test.only_pods(own.pods))
 
-    # What the engine says
+    # Confirmation by the engine
 
     def _confirm(
         self, search: _WorldAnswers, place: Covered, witness: Witness, imagined: ImaginedPod | None = None
     ) -> Counterexample | None:
-        """Ask the engine about a request; None where it disagrees, or cannot tell."""
-        labels = search.test.labels_for(witness.cell, meant=self.meant)
+        """Ask the engine about a request. Return None if it disagrees, or cannot decide."""
+        labels = search.test.labels_for(witness.cell, is_selected=self.is_selected)
         for question in self.questions(place, witness):
             caller = search.caller(question, witness, labels)
             asked = question if caller is None else replace(question, source=ends.Pod.of_key(caller.key))
@@ -241,14 +242,14 @@ class StatementProof:
             if caller is None and SOURCE_LABELS in witness.request.values and self.breaks:
                 continue  # only a pod that does not exist yet has such labels
             authorizers = ", ".join(authorizers_in(place.entrance.layers))
-            why = f"it depends on what {authorizers} answers" if authorizers else "it could not be shown by a request"
+            why = f"it depends on the answer of {authorizers}" if authorizers else "no request could confirm it"
             self._doubt(f"{why}: {asked}")
         return None
 
     def questions(self, place: Covered, witness: Witness) -> Iterator[Question]:
-        """Yield ways to ask about a request: first as a connection, if the statement is about those.
+        """Yield ways to ask about a request: first as a connection, if the statement covers connections.
 
-        A connection that is allowed is allowed for all requests. One that is denied shows nothing of a single request.
+        An allowed connection is allowed for all requests. A denied one proves nothing about a single request.
         """
         requests = self._statement.requests
         is_http = requests.is_http or requests.tools or requests.mcp_methods
@@ -260,9 +261,9 @@ class StatementProof:
                 yield question
 
     def _from_pods(self, question: Question, place: Covered) -> Iterator[Question]:
-        """Yield a question of an account as one of a pod of it, where policies or the statement select pods.
+        """Turn a question of an account into one of a pod with that account, if policies or the statement select pods.
 
-        It is not the pod that is called, so that nobody takes it for access of a pod to itself.
+        The pod is not the destination, so that the question is not about access of a pod to itself.
         """
         account = question.source
         groups = self._statement.callers.of, self._statement.callers.without
@@ -276,7 +277,7 @@ class StatementProof:
             yield replace(question, source=ends.Pod.of_key(caller.key))
 
     def _questions(self, place: Covered, witness: Witness) -> Iterator[Question]:
-        """Yield ways to ask about a request. Authorizers that are evaluated here answer by themselves."""
+        """Yield ways to ask about a request. Authorizers that Eastgate evaluates itself get no answer."""
         domain = self._authority.settings.trust_domain
         question = question_of(
             place.destination, place.member, place.entrance, witness.cell, witness.request, domain, place.port
@@ -305,7 +306,7 @@ class StatementProof:
         caller: ImaginedPod | None = None,
         account: str | None = None,
     ) -> Counterexample:
-        """Return a question that breaks the statement, with what decides it."""
+        """Return a question that breaks the statement, with the rule that decides it."""
         span = decision.span
         return Counterexample(
             question,
@@ -325,7 +326,7 @@ class StatementProof:
         )
 
     def _field(self, decision: Decision) -> str | None:
-        """Return the path of the rule that decided in its policy."""
+        """Return the path of the rule that decided, in its policy."""
         origin = decision.origin
         if decision.span is None or origin is None or origin.policy is None:
             return None
@@ -333,7 +334,7 @@ class StatementProof:
         return field_path(document, decision.span) if document is not None else None
 
     def _to_change(self, decision: Decision) -> list[str]:
-        """Return the policies of which one would have to change: who decided, or else who could have."""
+        """Return policies to change; one is enough: the policy that decided, or else those that could have."""
         if decision.policy is not None:
             return [decision.policy]
         attached = (
@@ -341,10 +342,12 @@ class StatementProof:
         )
         return list(dict.fromkeys(str(policy.ref) for policy in attached))
 
-    # What could make it false all the same
+    # Doubts
 
     def _left_out(self, places: Sequence[Covered]) -> str | None:
-        """Return why no counterexample is no proof: policies with errors, labels that clusters add, unread kinds."""
+        """Return the reason why a missing counterexample is not a proof: policies with errors, labels that a cluster
+        adds, or unread kinds.
+        """
         authority, world = self._authority, self._authority.world
         points = list(dict.fromkeys(point for place in places for point in self._points(place)))
         if authority.rejected and (rejected := authority.rejected_at(points)):
@@ -361,10 +364,10 @@ class StatementProof:
         if not could_change(unconsidered, allowed=not self.breaks):
             return None
         lines = "; ".join(list_unconsidered(unconsidered))
-        return f"what is not read could change it: {lines} (write unread: ignore to do without)"
+        return f"unread objects could change it: {lines} (to accept that, write unread: ignore)"
 
     def _points(self, place: Covered) -> Iterator[Point]:
-        """Yield every point that may decide about what a statement covers, at a place."""
+        """Yield every point that may decide about the requests of a statement at a place."""
         if place.destination.kind is DestinationKind.POD:
             yield from place.members
             return

@@ -1,4 +1,4 @@
-"""Why a statement does not hold, in words, and as plain data."""
+"""The result of a statement as text and as plain data."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _BROKEN = {
 
 
 @dataclass(frozen=True, slots=True)
-class StatementReading:
-    """How the manifests of a statement are read, for a command that reads them so."""
+class ReadingOptions:
+    """The options with which a command reads the manifests of a statement."""
 
     manifests: Sequence[str | PathLike[str] | DocumentSource]
     objects: Node | None
@@ -41,7 +41,7 @@ class StatementReading:
 
 
 def headline(statement: Statement, finding: StatementFinding) -> str | None:
-    """Return in one line why a statement does not hold; None where it does."""
+    """Return one line with the reason why a statement fails; None if it holds."""
     if finding.standing is StatementStanding.HOLDS:
         return None
     example = finding.counterexample
@@ -50,8 +50,8 @@ def headline(statement: Statement, finding: StatementFinding) -> str | None:
     return f"{_BROKEN[statement.mode]}: {example.question}: {example.reason}"
 
 
-def lines(finding: StatementFinding, reading: StatementReading) -> Iterator[str]:
-    """Yield the request that breaks a statement, as a command, the line that decides it, and what to change."""
+def lines(finding: StatementFinding, reading: ReadingOptions) -> Iterator[str]:
+    """Yield the counterexample as a command, the line that decides it, and the policies to change."""
     example = finding.counterexample
     if example is None:
         return
@@ -90,8 +90,8 @@ def _what_to_change(example: Counterexample) -> str:
     return "to change: no policy is about it; write one that is"
 
 
-def command(question: Question, reading: StatementReading, objects: Sequence[object] = ()) -> str:
-    """Return a command that explains a request, which is given what is in no file on its standard input.
+def command(question: Question, reading: ReadingOptions, objects: Sequence[object] = ()) -> str:
+    """Return a command that explains a request. Objects that are in no file go to its standard input.
 
     `objects` are those that the request needs beside the manifests.
     """
@@ -119,8 +119,8 @@ def command(question: Question, reading: StatementReading, objects: Sequence[obj
     return f"printf %s {shlex.quote(json.dumps(piped, ensure_ascii=False))} | {line}"
 
 
-def finding_to_json(finding: StatementFinding, reading: StatementReading) -> dict[str, object]:
-    """Return what is known of a statement as plain data."""
+def finding_to_json(finding: StatementFinding, reading: ReadingOptions) -> dict[str, object]:
+    """Return the result of a statement as plain data."""
     example = finding.counterexample
     data: dict[str, object] = {"standing": str(finding.standing), "why": finding.why, "counterexample": None}
     if example is not None:

@@ -1,4 +1,4 @@
-"""The requests that a statement is about, as a predicate."""
+"""The requests of a statement, as a predicate."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from eastgate.reports.invariants.covering import OwnAccess
 from eastgate.reports.invariants.model import Quantifier, RequestSelector, Statement
 
 _CALL = "tools/call"
-_PLAIN = regex(r"[-A-Za-z0-9._~/]*")  # what every spelling of a path has as it is
+_UNAMBIGUOUS_PATH = regex(r"[-A-Za-z0-9._~/]*")  # characters of a path that have only one spelling
 
 
 def requests_at(statement: Statement, entrance: Entrance, own: OwnAccess | None = None) -> Predicate:
-    """Return the predicate of requests that are meant, at an entrance; `own` are those of a pod to itself.
+    """Return the predicate of the requests of a statement at an entrance; `own` are requests of a pod to itself.
 
-    What a path or host looks like to expressions follows from it; only what is looked at there is asked for.
+    The forms of a path or host that expressions read are derived. Only forms that some rule reads are included.
     """
     looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in entrance.layers))
     requests = statement.requests
@@ -73,7 +73,7 @@ def requests_at(statement: Statement, entrance: Entrance, own: OwnAccess | None 
 
 
 def _without_own(own: OwnAccess, looked_at: frozenset[Attribute]) -> Iterator[Predicate]:
-    """Yield that a request is none of a pod to itself, and none from its node."""
+    """Yield the condition that a request is not from the pod itself, nor from its node."""
     if VICINITY in looked_at:
         yield Not(Is(VICINITY, OneOf(frozenset({"itself", "node"}))))
     if SOURCE_WORKLOAD in looked_at and own.pods:
@@ -85,7 +85,7 @@ def _without_own(own: OwnAccess, looked_at: frozenset[Attribute]) -> Iterator[Pr
 def _http(requests: RequestSelector) -> Iterator[Predicate]:
     has_message = bool(requests.tools or requests.mcp_methods)
     if has_message:
-        yield Is(METHOD, OneOf(frozenset({"POST"})))  # as MCP has it
+        yield Is(METHOD, OneOf(frozenset({"POST"})))  # MCP uses POST
     elif requests.methods:
         yield Is(METHOD, OneOf(frozenset(requests.methods)))
     elif requests.is_http:
@@ -98,7 +98,7 @@ def _paths(paths: tuple[str, ...], looked_at: frozenset[Attribute]) -> Iterator[
     yield any_path(paths)
     exact = [comparable_path(path) for path in paths if not path.endswith("*")]
     starts = [comparable_prefix(path[:-1]) for path in paths if path.endswith("*")]
-    if not all(map(_PLAIN.fullmatch, (*exact, *starts))):
+    if not all(map(_UNAMBIGUOUS_PATH.fullmatch, (*exact, *starts))):
         return
     prefixes = [Prefix(start) for start in starts]
     if URL_PATH in looked_at:
@@ -108,7 +108,7 @@ def _paths(paths: tuple[str, ...], looked_at: frozenset[Attribute]) -> Iterator[
 
 
 def _sent_paths(paths: tuple[str, ...], entrance: Entrance) -> Iterator[Predicate]:
-    """Yield that a path as it is sent is none that rules name and that is another one once it is normalized."""
+    """Yield the condition that a path as sent is not one that rules name and normalization changes."""
     if not paths:
         return
     named = {
@@ -125,9 +125,9 @@ def _sent_paths(paths: tuple[str, ...], entrance: Entrance) -> Iterator[Predicat
 
 
 def spelled_path(sent: Known, path: Known) -> str | None:
-    """Return a path that is sent as one value of a cell and is another one once it is normalized; None: as it is.
+    """Return the normalized form of a path as sent, for a value that normalization changes; None if it does not.
 
-    A text that begins so, and goes up again, leads anywhere.
+    A text that begins so, and then goes up again, may lead to any path.
     """
     if not isinstance(sent, str) or not isinstance(path, str) or OTHER not in sent:
         return None
@@ -138,7 +138,7 @@ def spelled_path(sent: Known, path: Known) -> str | None:
 
 
 def _hosts(hosts: tuple[str, ...], looked_at: frozenset[Attribute], *, same_name: bool) -> Iterator[Predicate]:
-    """Yield that it is one of these hosts; `same_name`: which is also the name in its TLS handshake."""
+    """Yield the condition that the host is one of these; `same_name`: the TLS handshake has the same name."""
     if not hosts:
         return
     attributes = (HOST, SNI) if same_name else (HOST,)

@@ -1,4 +1,4 @@
-"""Whether a change alters what a statement is about, or may matter to pods that do not exist yet."""
+"""Whether a change alters the callers or destinations of a statement, or may matter to pods that do not exist yet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _IN_ITS_NAMESPACE = frozenset({*ROUTE_KINDS, "Service"})
 
 
 def selects_otherwise(comparison: AuthorityComparison, statement: Statement) -> str | None:
-    """Return why a statement may be about others than before, whose verdicts need not have changed."""
+    """Return the reason why a statement may cover other callers or destinations than before, or None."""
     callers, destinations = statement.callers, statement.destinations
     selectors = (callers.of.namespaces, callers.without.namespaces, destinations.namespaces)
     keys = frozenset(key for selector in selectors if selector is not None for key in selector.keys)
@@ -44,7 +44,7 @@ def selects_otherwise(comparison: AuthorityComparison, statement: Statement) -> 
 
 
 def _meant(authority: Authority, statement: Statement, key: str) -> list[bool]:
-    """Return whether each selector has a pod, by its labels, and whether each Service has."""
+    """Return whether each selector matches the labels of a pod, and whether each Service selects it."""
     world, destinations = authority.world, statement.destinations
     groups = statement.callers.of, statement.callers.without
     pairs = (destinations.pods, destinations.namespaces), *((group.pods, group.namespaces) for group in groups)
@@ -60,7 +60,7 @@ def _meant(authority: Authority, statement: Statement, key: str) -> list[bool]:
 
 
 def changed_targets(comparison: AuthorityComparison) -> list[Target]:
-    """Return the targets of the policies that have changed, and of those that refer to them."""
+    """Return the targets of the changed policies, and of the policies that refer to them."""
     changed = frozenset(comparison.pairing.changed)
     policies = (policy for side in (comparison.old, comparison.new) for policy in side.policies)
     return [
@@ -72,7 +72,7 @@ def changed_targets(comparison: AuthorityComparison) -> list[Target]:
 
 
 def may_select(comparison: AuthorityComparison, statement: Statement, targets: Sequence[Target]) -> bool:
-    """Return whether what has changed may matter to pods that do not exist yet and that a statement is about."""
+    """Return whether a change may matter to pods that do not exist yet and that a statement covers."""
     sides = comparison.old, comparison.new
     world = comparison.new.world
     covers = covers_of(statement, world)

@@ -1,4 +1,4 @@
-"""Invariant, field by field."""
+"""The shape of an Invariant, field by field."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _identity(node: Node, to: Check[None]) -> None:
         problem = spiffe_problem(text)
     if problem is not None:
         way_out = "write spiffe://<trust domain>/<path>, or spiffe://<trust domain>/*"
-        to.report(codes.BAD_IDENTITY, f"{quoted(text)} is no identity: {problem}", node, help=way_out)
+        to.report(codes.BAD_IDENTITY, f"{quoted(text)} is not an identity: {problem}", node, help=way_out)
 
 
 def _path(node: Node, to: Check[None]) -> None:
@@ -102,7 +102,7 @@ def _as_method(text: str) -> str:
     return f"write {capitals}" if _METHOD.fullmatch(capitals) else "write a method of HTTP, GET for example"
 
 
-# Lists, of which none is empty: nothing would fit
+# Lists. An empty list would match nothing, so none may be empty.
 
 
 def some_entry(node: Node, to: Check[None]) -> None:
@@ -132,8 +132,8 @@ def _caller_fields() -> dict[str, Field[None]]:
 def _some_callers(node: Node, to: Check[None]) -> None:
     given = {key for key, value in node.items() if value.value is not False}
     if not given:
-        way_out = "write any: true for everybody, or serviceAccounts, pods, namespaces, identities, anonymous: true"
-        to.report(codes.NO_CALLERS, "this is about no callers", node, help=way_out)
+        way_out = "write any: true for all callers, or serviceAccounts, pods, namespaces, identities, anonymous: true"
+        to.report(codes.NO_CALLERS, "this selects no callers", node, help=way_out)
 
 
 _except: Record[None] = Record("except", _caller_fields(), rules=(_some_callers,))
@@ -156,7 +156,7 @@ def _some_destinations(node: Node, to: Check[None]) -> None:
     named = [name for name in _NAMING if name in node]
     if not named and not any(name in node for name in _SELECTING):
         way_out = f"write pods: {{matchLabels: {{..}}}}, or {enumerated(tuple(_NAMING), 'or')}"
-        to.report(codes.NO_DESTINATIONS, "this is about no destinations", node, help=way_out)
+        to.report(codes.NO_DESTINATIONS, "this selects no destinations", node, help=way_out)
     elif named and "namespaces" in node and "pods" not in node:
         message = f"`namespaces` narrows `pods`, and not `{named[0]}`, which have names"
         way_out = "leave it out, or write pods: {} for all pods of these namespaces"
@@ -179,7 +179,7 @@ _to: Record[None] = Record(
 
 
 def _some_request(node: Node, to: Check[None]) -> None:
-    """Demand that a request with a message can have one of the methods, and a message with a tool one of its own."""
+    """Require that a request with an MCP message may be a POST, and that a message with a tool may be `tools/call`."""
     messages = node.get("mcpMethods")
     if messages is not None and "tools" in node and not any(message.value in NAMED for message in messages):
         way_out = "add tools/call, or leave out mcpMethods"
@@ -188,7 +188,7 @@ def _some_request(node: Node, to: Check[None]) -> None:
     if not isinstance(methods.value, list) or not ("tools" in node or "mcpMethods" in node):
         return
     if "POST" not in [method.value for method in methods]:
-        to.report(codes.FITS_NOTHING, "an MCP message is a POST, and this is about none", methods, help="add POST")
+        to.report(codes.FITS_NOTHING, "an MCP message is a POST, which these methods exclude", methods, help="add POST")
 
 
 _http: Record[None] = Record(
@@ -210,7 +210,7 @@ _mcp_method = _word("MCP method", _MCP_METHOD.fullmatch, lambda _: "write tools/
 _statement: Record[None] = Record(
     "a statement",
     {
-        "from": Field(_from, required=True, help="write from: {any: true} for everybody"),
+        "from": Field(_from, required=True, help="write from: {any: true} for all callers"),
         "to": Field(_to, required=True, help="write to: {pods: {matchLabels: {..}}}"),
         "ports": Field(_list(Whole(1, 65535, what="a port"), "ports")),
         "http": Field(_http),
@@ -226,16 +226,14 @@ STATEMENT_FIELDS: dict[str, Field[None]] = {
     **{mode.value: Field(_statement) for mode in Quantifier},
     "includeFuture": Field(Flag(), about="Whether pods and namespaces that do not exist yet count too."),
     "existingOnly": Field(Flag(), about="Has no effect: pods that do not exist yet count only with includeFuture."),
-    "cites": Field(Text(), about="What the statement follows from, to be shown where it fails."),
-    "onNotProven": Field(
-        Choice(ON_NOT_PROVEN), about="What becomes of a change after which nobody can tell whether it holds."
-    ),
+    "cites": Field(Text(), about="The reason for the statement. It is shown if the statement fails."),
+    "onNotProven": Field(Choice(ON_NOT_PROVEN), about="How to treat a change after which the statement is not proven."),
 }
 
 
 @constraint(oneOf=[{"required": [mode.value]} for mode in Quantifier])
 def exactly_one_statement(node: Node, to: Check[None]) -> None:
-    """Demand that a spec has one of the statements, and no other."""
+    """Require exactly one of the three statements in a spec."""
     given = [mode for mode in Quantifier if mode in node]
     if len(given) == 1:
         return
@@ -249,20 +247,20 @@ def exactly_one_statement(node: Node, to: Check[None]) -> None:
 
 
 def check_namespace(node: Node, to: Check[None]) -> None:
-    """Demand that an Invariant with a namespace is about nothing outside of it."""
+    """Require that an Invariant with a namespace covers only objects of that namespace."""
     namespace = node.nearest("metadata", "namespace")
     if "metadata" not in node or "namespace" not in node["metadata"] or not isinstance(namespace.value, str):
         return
     for mode in Quantifier:
-        meant = node.nearest("spec", mode, "to")
-        if not isinstance(meant.value, dict):
+        to_node = node.nearest("spec", mode, "to")
+        if not isinstance(to_node.value, dict):
             continue
-        if "namespaces" in meant:
+        if "namespaces" in to_node:
             message = f"this is about the pods of namespace {namespace.value}"
             way_out = f"leave it out, or write a {CLUSTER_KIND}"
-            to.report(codes.BEYOND_ITS_NAMESPACE, message, meant.key_span("namespaces"), help=way_out)
+            to.report(codes.BEYOND_ITS_NAMESPACE, message, to_node.key_span("namespaces"), help=way_out)
         for field in _NAMING:
-            for name in meant.get(field) or ():
+            for name in to_node.get(field) or ():
                 if isinstance(name.value, str) and name.value.partition("/")[0] != namespace.value:
                     message = f"{quoted(name.value)} is not in namespace {namespace.value}"
                     way_out = f"name what is in {namespace.value}, or write a {CLUSTER_KIND}"
@@ -272,9 +270,9 @@ def check_namespace(node: Node, to: Check[None]) -> None:
 _STATED = Record("spec", STATEMENT_FIELDS, rules=(exactly_one_statement,), counted=7)
 
 SERVED: dict[str, Record[None]] = {
-    KIND: resource(KIND, _STATED, about="A statement about all requests to what is in a namespace."),
+    KIND: resource(KIND, _STATED, about="A statement about all requests to destinations in a namespace."),
     CLUSTER_KIND: resource(
-        CLUSTER_KIND, _STATED, cluster_scoped=True, about="A statement about all requests to what is in a cluster."
+        CLUSTER_KIND, _STATED, cluster_scoped=True, about="A statement about all requests to destinations in a cluster."
     ),
 }
-"""The shapes of the objects of a cluster. They have no manifests to be read: what is in the cluster is meant."""
+"""The shapes of the objects of a cluster. They name no manifests, because they are about the objects of the cluster."""

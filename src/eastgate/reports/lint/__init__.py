@@ -1,15 +1,13 @@
-"""Findings about policies that are valid and probably not meant so: rules without effect, empty targets, and more.
+"""Findings about policies that are valid but probably wrong: rules without effect, empty targets, and more.
 
-`checks.py` is the table of the general checks, each family of which is a file. Each dialect brings its own checks and
-what the general ones must know of its policies (`dialects/<name>/lint.py`, in the terms of `dialects/linting`).
+The general checks are in this package. Each dialect adds its own checks, and hooks for the general ones, in
+`dialects/<name>/lint.py`. The types of these hooks are in `dialects/linting`.
 
-    run          runs all checks, and sorts their findings
-    checks       the table; targets, callers, rules, shadowing, lockout, layers, readings, gateways have the checks
-    inventory    what the checks look at: the policies, classes of workloads, and what exists
-    context      what else the checks of dialects may ask
-    hooks        what the dialects bring for lint
-    statements, labels, samples, chains, possible, solving   what checks share
-    suppression, report, sarif                               what is done with findings
+- `run` has the table of the general checks. It runs all checks, and sorts their findings.
+- `targets`, `rules`, `chains`, `layers` and `readings` have the checks.
+- `inventory` is their input: the policies, the classes of workloads, and the existing objects.
+- `samples` and `solving` find requests for the checks.
+- `suppression`, `report` and `sarif` process the findings.
 """
 
 from eastgate.dialects.linting import Finding

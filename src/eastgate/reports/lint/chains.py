@@ -1,4 +1,4 @@
-"""Analysis of a chain: which rules decide a request before another rule does, or beside it."""
+"""Analysis of a chain: the rules that decide a request before another rule, or beside it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ChainRule:
 
 
 def rules_in(chain: Chain) -> Iterator[ChainRule]:
-    """Yield every rule that decides by itself, leaving out those that an authorizer decides."""
+    """Yield every rule that decides by itself, without rules that ask an authorizer."""
     for number, stage in enumerate(chain.stages):
         for index, arm in enumerate(_arms(stage)):
             yield ChainRule(arm.rule, number, index, _EFFECTS[arm.move])
@@ -65,12 +65,12 @@ def _arms(stage: Stage) -> list[Arm]:
 
 
 def _is_ranked(stage: Stage) -> bool:
-    """Return whether the order of the rules of a stage counts."""
+    """Return whether the order of the rules of a stage matters."""
     return any(ordered.ranked for ordered in order_stage(stage))
 
 
 class Analysis:
-    """A chain of a layer. Programs are made when they are first needed."""
+    """A chain of a layer. Programs are compiled on first use."""
 
     def __init__(self, layer: Layer, chain: Chain) -> None:
         self.layer = layer
@@ -91,7 +91,7 @@ class Analysis:
         return next((port for port in range(65535, 0, -1) if port not in taken), 65535)
 
     def is_reached_by(self, candidate: ChainRule, witness: Request) -> bool:
-        """Return whether a request that a rule matches reaches it: no earlier rule decides it."""
+        """Return whether a request that a rule matches reaches it, because no earlier rule decides it."""
         request = complete_with_others(witness.values, self._looked_at, self._free_port).assuming(witness.assumed)
         if self._deciding_rule(self._program_before(candidate.stage), request) is not None:
             return False
@@ -100,7 +100,7 @@ class Analysis:
         return self._deciding_rule(self._program_beside(candidate.stage, backwards=False), request) is candidate.rule
 
     def find_decider(self, candidate: ChainRule, witness: Request) -> Rule | None:
-        """Find another rule that decides a request before this rule or beside it; None where this one is needed."""
+        """Find another rule that decides a request before this rule or beside it; None if this rule is needed."""
         request = complete_with_others(witness.values, self._looked_at, self._free_port)
         request = request.assuming(witness.assumed)
         before = self._deciding_rule(self._program_before(candidate.stage), request)
@@ -111,7 +111,7 @@ class Analysis:
             if beside is not None and beside is not candidate.rule:
                 return beside
             if _is_ranked(self.chain.stages[candidate.stage]):
-                break  # there only what comes earlier counts
+                break  # in a ranked stage, only earlier rules count
         return None
 
     @staticmethod
@@ -119,7 +119,7 @@ class Analysis:
         return program.outcome(program.decide(request)).rule
 
     def decides_before(self, candidate: ChainRule, rule: Rule) -> bool:
-        """Return whether a rule decides before the candidate, and is not one of the same stage with the same effect."""
+        """Return whether a rule decides before the candidate, other than in the same stage with the same effect."""
         stage = self.chain.stages[candidate.stage]
         if _is_ranked(stage):
             return True
@@ -143,12 +143,12 @@ class Analysis:
         return find_denied(chain)
 
     def find_undecided(self, candidate: ChainRule) -> Request | None:
-        """Find a request that a rule matches and that nothing decides before. Raises GaveUp."""
+        """Find a request that a rule matches and that no earlier rule decides. Raises GaveUp."""
         before = [rule for stage in self.chain.stages[: candidate.stage] for rule in rules_of(stage)]
         return self.find_escape(candidate, [*before, *self._ranked_before(candidate)])
 
     def _ranked_before(self, candidate: ChainRule) -> list[Rule]:
-        """Return the rules before a rule in its own stage, where their order counts."""
+        """Return the earlier rules of the same stage, if their order matters."""
         stage = self.chain.stages[candidate.stage]
         return [arm.rule for arm in _arms(stage)[: candidate.number]] if _is_ranked(stage) else []
 
@@ -171,7 +171,7 @@ class Analysis:
 
 
 def _only(stage: Stage, kept: set[int] | None) -> list[Step]:
-    """Return the steps of an earlier stage that decide, for or against; of a tier also those that pass it over."""
+    """Return the steps of an earlier stage that decide; for a tier, also those that pass a request on."""
     return [
         Step(arm.rule, Effect.PASS if arm.move is Move.PASS else Effect.ACCEPT)
         for arm in _arms(stage)
@@ -184,22 +184,21 @@ def _compiled(stages: Sequence[Sequence[Step]]) -> Program:
     return compile_layers([Layer(Placement(None, "lint"), chain)])
 
 
-# Rules that never decide, and redundant rules: examined chain by chain, reported once for each rule.
-#
-# A rule is fine as soon as it is needed on one workload. Whether it is needed is found out with requests: one that
-# the rule matches is sent through the chain; who decides it instead becomes a suspect, and then a request is looked
-# for that the rule matches and the suspects do not. Where there is none, the suspects decide all that the rule could.
+# Shadowed and redundant rules. They are examined chain by chain, and reported once for each rule. A rule is needed as
+# soon as it is needed on one workload. A request that the rule matches is sent through the chain. If another rule
+# decides it, that rule becomes a suspect. Then another request is searched that the rule matches and the suspects do
+# not. If there is none, the suspects decide all requests of the rule.
 
 
 RuleKey: TypeAlias = tuple[PolicyRef | None, int, Derived | None]
 
-_MOST_SUSPECTS = 8
+_MAX_SUSPECTS = 8
 _NOT_AUTHORED = (RuleKind.FALLBACK, RuleKind.UNCOVERED, RuleKind.UNREADABLE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """Why a rule is not needed in one chain: who decides instead, and whether before it or beside it."""
+    """The reason why a rule is not needed in one chain: the rules that decide instead, before it or beside it."""
 
     rule: Rule
     others: tuple[Rule, ...]
@@ -209,7 +208,7 @@ class _Verdict:
 
 
 def find_shadowed_rules(inventory: PolicyInventory) -> Iterator[Finding]:
-    """Report rules that are decided before, covered by another, or duplicated."""
+    """Report rules that others decide before, cover or duplicate."""
     needed: set[RuleKey] = set()
     idle: dict[RuleKey, list[_Verdict]] = {}
     for group in inventory.groups:
@@ -235,24 +234,29 @@ def _judge_chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: d
 
 
 def _is_authored(rule: Rule) -> bool:
-    """Return whether a policy has the rule: it is no default that follows from it, and not in place of errors."""
+    """Return whether a rule is written in a policy: not a derived default, and not a substitute for a rule
+    with errors.
+    """
     return rule.origin.policy is not None and rule.origin.kind not in _NOT_AUTHORED
 
 
 def _key(rule: Rule) -> RuleKey:
-    """Return what tells a rule apart, in whichever chain it is."""
+    """Return a key of a rule that is the same in all chains."""
     return rule.origin.policy, rule.origin.index, rule.origin.derived
 
 
 def _judge(candidate: ChainRule, analysis: Analysis, group: Group) -> _Verdict | None:
-    """Return why a rule is not needed; None where it is. For a rule that nothing can match, no other is the cause."""
+    """Return the reason why a rule is not needed; None if it is.
+
+    A rule that no request matches has no cause in another rule.
+    """
     wanted = candidate.rule.when
     suspects: list[Rule] = []
     try:
         request = witness(wanted)
         if request is None:
             return _Verdict(candidate.rule, (), True, False, group)
-        for _ in range(_MOST_SUSPECTS):
+        for _ in range(_MAX_SUSPECTS):
             caught = analysis.find_decider(candidate, request)
             if caught is None or caught in suspects or caught.origin.kind is RuleKind.UNREADABLE:
                 return None
@@ -266,14 +270,14 @@ def _judge(candidate: ChainRule, analysis: Analysis, group: Group) -> _Verdict |
                 return _Verdict(candidate.rule, (caught,), False, mutual, group)
             request = witness(wanted, [suspect.when for suspect in suspects])
             if request is None:
-                return None  # only all of them together do it, and then each may be needed for the other
+                return None  # only all suspects together cover the rule, and each of them may be needed
     except GaveUp:
         pass
     return None
 
 
 def _minimize(candidate: ChainRule, rules: Sequence[Rule], analysis: Analysis) -> tuple[Rule, ...]:
-    """Leave out the rules that are not needed to decide everything before."""
+    """Remove rules while the others still decide every request before the candidate."""
     kept = list(rules)
     for rule in rules:
         fewer = [other for other in kept if other is not rule]
@@ -283,7 +287,7 @@ def _minimize(candidate: ChainRule, rules: Sequence[Rule], analysis: Analysis) -
 
 
 def _findings(verdicts: list[_Verdict], inventory: PolicyInventory) -> Iterator[Finding]:
-    """Report a rule that is needed nowhere. It never matches only if others come first wherever it is."""
+    """Report a rule that is needed nowhere. It "never matches" only if other rules decide before it in every chain."""
     never = all(verdict.before for verdict in verdicts)
     verdicts = [verdict for verdict in verdicts if verdict.before == never]
     rule = verdicts[0].rule
@@ -312,7 +316,7 @@ def _findings(verdicts: list[_Verdict], inventory: PolicyInventory) -> Iterator[
 
 
 def _fallback(rule: Rule, inventory: PolicyInventory) -> Fallback:
-    """Return how its dialect reports rules that an object adds by itself."""
+    """Return how the dialect reports rules that an object adds by itself."""
     policy = inventory.policy_of(rule)
     fallback = linting_of(policy).fallback if policy is not None else None
     if fallback is None:
@@ -321,7 +325,7 @@ def _fallback(rule: Rule, inventory: PolicyInventory) -> Fallback:
 
 
 def _is_later(rule: Rule, others: Sequence[Rule]) -> bool:
-    """Return whether it comes after another, by file and line, and then by name: only the later of two is reported."""
+    """Return whether a rule comes after another, by file, line and name. Only the later of two is reported."""
     return any(_order(rule) > _order(other) for other in others)
 
 

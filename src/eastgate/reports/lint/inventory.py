@@ -1,6 +1,6 @@
-"""What all checks look at: the policies, the classes of workloads that they are attached to, and what exists.
+"""The input of all checks: the policies, the classes of workloads that they target, and the existing objects.
 
-A class is looked at once, however many workloads form it.
+A class is examined once, however many workloads it has.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ __all__ = ["Group", "Labels", "Policy", "PolicyInventory", "collect_labels"]
 
 Labels = dict[str, set[str]]  # the values of each key
 
-_OF_KUBERNETES = ("default", "kube-node-lease", "kube-public", "kube-system")  # API servers make them
-_DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # how questions name them
+_OF_KUBERNETES = ("default", "kube-node-lease", "kube-public", "kube-system")  # API servers create them
+_DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # their kinds in questions
 
 
 class PolicyInventory:
-    """The policies of an authority, the points where they are enforced, and what exists around them."""
+    """The policies of an authority, their points of enforcement, and the existing objects."""
 
     def __init__(self, authority: Authority, source: Sequence[str] = ()) -> None:
-        """Look at an authority. `source` are the arguments of commands that read what it was read from."""
+        """`source` are the arguments with which commands read the same manifests."""
         self.authority = authority
         self._source = source
-        self.dialects_by_layer: dict[str, list[Dialect[Any]]] = {}  # of groups by their first member
+        self.dialects_by_layer: dict[str, list[Dialect[Any]]] = {}  # of groups, by their first member
         self._labels: dict[str, Labels] = {}
 
     @property
@@ -69,7 +69,7 @@ class PolicyInventory:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """Return the classes of workloads that some layer guards, and the other points that policies target."""
+        """Return the classes of workloads that some layer protects, and the other points that policies target."""
         return [*self._workload_groups(), *self._named_groups()]
 
     @property
@@ -101,22 +101,22 @@ class PolicyInventory:
             yield Group(engine.program(point).layers, engine.attached(point), (str(point),), destination, point)
 
     def command(self, question: Question) -> str:
-        """Return the command line that asks a question; `source` says where it reads manifests."""
+        """Return the command line that asks a question; `source` are its arguments for reading manifests."""
         return shlex.join(["eastgate", "check", *self._source, *question.arguments])
 
-    # What would be decided
+    # Programs
 
     def program(self, group: Group) -> Program:
-        """Return what decides at a group."""
+        """Return the program of a group."""
         return programs_of(self.authority).program(group.point or group.first)
 
     def assembled(self, group: Group, attached: Sequence[Attachment[Policy]], settings: Settings) -> Program:
-        """Assemble the program of a group as other settings or other policies would make it."""
+        """Return the program of a group under other settings or other policies."""
         stances = self.stances(group, attached, settings)
         return compile_layers(dialects.assemble(attached, settings, self.world, stances))
 
     def stances(self, group: Group, attached: Sequence[Attachment[Policy]], settings: Settings) -> Stances:
-        """Return what the layers of a group depend on beside its policies."""
+        """Return the inputs of the layers of a group other than its policies."""
         if not group.is_workload:
             return ()
         return dialects.stances(self.workload(group.first), attached, settings, self.world)
@@ -142,7 +142,7 @@ class PolicyInventory:
             by_source.setdefault(id(span.source), []).append((span.line, span.end_line, key))
         return {source: sorted(documents) for source, documents in by_source.items()}
 
-    # What there is
+    # Existing objects
 
     @cached_property
     def workloads_of(self) -> dict[PolicyRef, list[str]]:
@@ -158,7 +158,7 @@ class PolicyInventory:
         return self.world.workloads[key]
 
     def policy_of(self, rule: Rule) -> Policy | None:
-        """Return the policy that a rule comes from."""
+        """Return the policy of a rule."""
         return self.by_ref.get(rule.origin.policy) if rule.origin.policy is not None else None
 
     @cached_property
@@ -174,7 +174,7 @@ class PolicyInventory:
 
     @cached_property
     def declaring_accounts(self) -> frozenset[str]:
-        """Return the namespaces of which some service account is declared."""
+        """Return the namespaces in which a service account is declared."""
         return frozenset(account.namespace for account in self.world.service_accounts.values())
 
     @cached_property
@@ -205,7 +205,7 @@ class PolicyInventory:
 
     @cached_property
     def namespaces(self) -> frozenset[str]:
-        """Return every namespace in which there is anything, or that is declared, or that every cluster has."""
+        """Return every namespace that has an object, is declared, or exists in every cluster."""
         names = {*_OF_KUBERNETES, *self.world.namespaces_in_use()}
         names |= {identity.namespace for identity in self.world.objects if identity.namespace}
         names |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}
@@ -213,7 +213,7 @@ class PolicyInventory:
 
 
 def collect_labels(labels: Iterable[Mapping[str, str]]) -> Labels:
-    """Collect every key, and the values that it has somewhere."""
+    """Collect every key with its values."""
     collection: Labels = {}
     for mapping in labels:
         for key, value in mapping.items():
@@ -221,27 +221,27 @@ def collect_labels(labels: Iterable[Mapping[str, str]]) -> Labels:
     return collection
 
 
-# What the dialects bring for lint, looked up by policy and by layer. A policy of no dialect is an error.
+# Hooks of the dialects for lint, by policy and by layer. A policy without a dialect is an error.
 
 
 def linting_of(policy: Policy) -> Linting[Any]:
-    """Return what the dialect of a policy tells lint."""
+    """Return the lint hooks of the dialect of a policy."""
     return dialect_of(policy).lint()
 
 
 def statements_of(policy: Policy) -> Statements:
-    """Return what a policy states."""
+    """Return the statements of a policy."""
     return linting_of(policy).statements(policy)
 
 
 def own_checks() -> Iterator[Check]:
-    """Return the checks that each dialect has for itself."""
+    """Yield the checks of each dialect."""
     for dialect in registered().dialects:
         yield from dialect.lint().checks
 
 
 def lint_codes() -> dict[str, Code]:
-    """Return every code of lint by its number, those of the dialects too."""
+    """Return every code of lint by its number, including those of the dialects."""
     modules = [codes, *(module for dialect in registered().dialects for module in dialect.lint().codes)]
     return {value.id: value for module in modules for value in vars(module).values() if isinstance(value, Code)}
 
@@ -269,7 +269,7 @@ def _dialects_by_layer(group: Group, inventory: PolicyInventory) -> list[Dialect
 
 
 def policies_to_blame(group: Group, index: int, inventory: PolicyInventory) -> list[Policy]:
-    """Return the policies in force because of which a layer allows nothing, those that allow first."""
+    """Return the policies in force that leave nothing allowed in a layer. Those that could allow come first."""
     blames, layer = dialects_by_layer(group, inventory)[index].lint().blames, group.layers[index]
     enforced = dict.fromkeys(attachment.policy for attachment in group.attached if not attachment.policy.audit)
     policies = [policy for policy in enforced if blames(policy, layer)]
@@ -277,7 +277,7 @@ def policies_to_blame(group: Group, index: int, inventory: PolicyInventory) -> l
 
 
 def readings_at(group: Group) -> Iterator[tuple[ReadingChoice[Any], list[Policy]]]:
-    """Return the readings that matter at a group, each with the policies in force that it concerns."""
+    """Yield the readings that matter at a group, each with the policies in force that it concerns."""
     for dialect in registered().dialects:
         own = _own(dialect, group.attached)
         enforced = [attachment for attachment in own if not attachment.policy.audit]

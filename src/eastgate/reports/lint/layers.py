@@ -1,4 +1,4 @@
-"""Workloads with policies of two dialects: clients that the one allows and the other always denies."""
+"""Workloads with policies of two dialects: clients that one dialect allows and the other always denies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory, dial
 from eastgate.reports.lint.rules import Caller, callers, callers_in
 from eastgate.reports.lint.samples import admits_clients, can_allow, chains_for
 
-# Callers that cannot exist: of accounts and namespaces that do not exist, and of other trust domains.
+# Callers that cannot exist: accounts and namespaces that do not exist, and other trust domains.
 
 
 def find_unknown_callers(inventory: PolicyInventory) -> Iterator[Finding]:
@@ -83,7 +83,7 @@ def _no_namespace(caller: Caller, policy: Policy, inventory: PolicyInventory) ->
         message = f"there is no namespace {name}, from which {policy.ref} names clients"
         return Finding(codes.TYPO, message, span, f"did you mean {close}?", (str(policy.ref),))
     if not inventory.world.namespaces:
-        return None  # manifests without any have them declared elsewhere
+        return None  # manifests without namespaces declare them elsewhere
     message = f"no manifest declares namespace {name}, or anything in it"
     return Finding(codes.NO_SUCH_NAMESPACE, message, span, f"add namespace {name} to the manifests", (str(policy.ref),))
 
@@ -101,11 +101,11 @@ def _no_account(caller: Caller, policy: Policy, inventory: PolicyInventory) -> F
     return Finding(codes.NO_SUCH_ACCOUNT, message, span, help_, (str(policy.ref),))
 
 
-# Workloads, Gateways and Backends that nothing can reach, and the policies that close them.
+# Workloads, Gateways and Backends that no caller can reach, and the policies that close them.
 
 
 def find_closed_points(inventory: PolicyInventory) -> Iterator[Finding]:
-    """Report every point with a layer that allows nothing at all."""
+    """Report every point with a layer that allows nothing."""
     for group in inventory.groups:
         closed = next((i for i, layer in enumerate(group.layers) if _is_closed(layer, group, inventory)), None)
         if closed is not None:
@@ -136,7 +136,7 @@ def _allows_nothing(layer: Layer, chain: Chain) -> bool:
         ]
         if any(
             analysis.is_reached_by(candidate, request) for candidate, request in witnesses
-        ):  # nearly always, and quickly seen
+        ):  # this is usual, and quick to test
             return False
         return all(analysis.find_undecided(candidate) is None for candidate, _ in witnesses)
     except GaveUp:
@@ -156,17 +156,17 @@ def _lockout_finding(policies: list[Policy], group: Group, inventory: PolicyInve
         codes.LOCKED_OUT,
         message,
         span,
-        'allow somebody; if nobody is meant to reach it, say so: eastgate.dev/lint-ignore: "EG6040: <why>"',
+        'allow a caller; if it is closed on purpose, annotate it with eastgate.dev/lint-ignore: "EG6040: <why>"',
         (*(str(policy.ref) for policy in policies), *group.subjects),
         inventory.command(Question.of("anonymous", group.destination, port=port)),
     )
 
 
-# Routes and Backends without a policy, beside others of the same Gateway that have one.
+# Routes and Backends without a policy, if others of the same Gateway have one.
 
 
 def find_unprotected(inventory: PolicyInventory) -> Iterator[Finding]:
-    """Report routes and Backends without any policy on their way, where others of the same Gateway have one."""
+    """Report routes and Backends without a policy on their way, if others of the same Gateway have one."""
     targets = (target for policy in inventory.policies if not policy.audit for target in policy.targets)
     guarded = {_whole(target) for target in targets}
     reported: set[str] = set()
@@ -176,7 +176,7 @@ def find_unprotected(inventory: PolicyInventory) -> Iterator[Finding]:
         routes = _routes(gateway, inventory)
         ways = {route.key: _ways(route) for route in routes}
         if not any(point in guarded for points in ways.values() for way in points for point in way):
-            continue  # nobody guards anything here, on purpose or not
+            continue  # no policy protects anything here, on purpose or not
         for route in routes:
             open_ways = [way for way in ways[route.key] if not any(point in guarded for point in way)]
             if open_ways and route.key not in reported:
@@ -185,7 +185,7 @@ def find_unprotected(inventory: PolicyInventory) -> Iterator[Finding]:
 
 
 def _whole(target: Target) -> Target:
-    """Return the Gateway or the route that a policy on all of its rules, or on some of them, guards."""
+    """Return the Gateway or the route that a policy for its rules protects."""
     if isinstance(target, RulesOfGateway):
         return target.gateway if target.listener is None else target
     return target.route if isinstance(target, RulesOfRoute) else target
@@ -202,7 +202,7 @@ def _routes(gateway: Gateway, inventory: PolicyInventory) -> list[Route]:
 
 
 def _ways(route: Route) -> list[tuple[NamedPoint, ...]]:
-    """Return the points that requests pass behind the Gateway: the route, and the Backend if it leads to one."""
+    """Return the points that requests pass behind the Gateway: the route, and the Backend if there is one."""
     own = RouteNamed(route.namespace, route.name, route.kind)
     backends = [backend for rule in rules_of(route) for backend in rule.backends if not rule.redirects]
     ways: list[tuple[NamedPoint, ...]] = [
@@ -224,7 +224,7 @@ def _open(route: Route, ways: list[tuple[NamedPoint, ...]], gateway: Gateway, in
     return Finding(codes.UNPROTECTED, message, locating.name_of(route.span), help_, subjects, example)
 
 
-_MOST_RULES = 200  # of one layer
+_MAX_RULES = 200  # rules of one layer
 
 
 def find_disagreements(inventory: PolicyInventory) -> Iterator[Finding]:
@@ -241,7 +241,7 @@ def find_disagreements(inventory: PolicyInventory) -> Iterator[Finding]:
 
 def _refused(group: Group, layer: Layer, other: Layer, inventory: PolicyInventory) -> Iterator[Finding]:
     ports = [port.number for port in inventory.workload(group.first).ports]
-    for rule in _allowing(layer)[:_MOST_RULES]:
+    for rule in _allowing(layer)[:_MAX_RULES]:
         for caller in _accounts(rule, inventory):
             for port in ports:
                 request = _request(caller, port, inventory)
@@ -277,7 +277,7 @@ def _request(caller: Caller, port: int, inventory: PolicyInventory) -> Request:
 
 
 def _matches(rule: Rule, layer: Layer, request: Request) -> bool:
-    """Return whether it is this rule that lets the client in, on this port."""
+    """Return whether this rule allows the client on this port."""
     return any(
         candidate.origin == rule.origin and truth(candidate.when, request) is not False
         for chain in chains_for(layer, request)
@@ -291,7 +291,7 @@ def _listed(chain: Chain) -> Iterator[Rule]:
 
 
 def _exposing(group: Group, port: int, inventory: PolicyInventory) -> list[str]:
-    """Return the workloads of a class that declare a port; what else they declare may differ."""
+    """Return the workloads of a class that declare a port. Their other ports may differ."""
     return [key for key in group.members if any(declared.number == port for declared in inventory.workload(key).ports)]
 
 

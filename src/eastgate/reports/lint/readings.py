@@ -1,6 +1,6 @@
-"""Where two readings of a specification would decide differently; and what an audited policy would change.
+"""Requests that another reading of a specification would decide differently, and the effects of audited policies.
 
-Both are one question: the same policies, put together in another way, decide some request otherwise.
+Both compare two programs of the same policies, assembled in different ways.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from eastgate.reports.lint.samples import sample_questions
 
 
 def find_reading_differences(inventory: PolicyInventory) -> Iterator[Finding]:
-    """Report each point at which another reading would decide a request otherwise."""
+    """Report each point at which another reading would decide a request differently."""
     for group in inventory.groups:
         for reading, concerned in readings_at(group):
             yield from _reading(group, inventory, reading, concerned)
@@ -52,7 +52,7 @@ def _reading(
     policies = concerned or [attachment.policy for attachment in group.attached if not attachment.policy.audit]
     subjects = (*dict.fromkeys(str(policy.ref) for policy in policies), *group.subjects)
     span = locating.name_of(policies[0].span) if policies else None
-    help_ = f"say which one your mesh follows: --set {setting}={now}, or {setting} in eastgate.yaml"
+    help_ = f"select the reading of your mesh: --set {setting}={now}, or {setting} in eastgate.yaml"
     yield Finding(reading.code, message, span, help_, subjects, inventory.command(question))
 
 
@@ -61,7 +61,7 @@ def _verdict(allowed: bool) -> str:
 
 
 def _difference(group: Group, other: Program, inventory: PolicyInventory) -> tuple[Question, bool] | None:
-    """Find a question that the two programs decide differently, and return it with the present verdict."""
+    """Return a question that the two programs decide differently, with its present verdict."""
     layers = (*group.layers, *other.layers)
     program = inventory.program(group)
     for question, arrival in sample_questions(group, inventory):
@@ -73,7 +73,10 @@ def _difference(group: Group, other: Program, inventory: PolicyInventory) -> tup
 
 
 def _as_seen(question: Question, request: Request, layers: Sequence[Layer]) -> Request:
-    """Return a request as layers see it. What the question leaves out is absent: an example is about one request."""
+    """Return a request as layers see it.
+
+    Attributes that the question leaves out are absent, because an example is one request.
+    """
     looked_at = looked_at_by(layers)
     values = {**request.values, **derive_values(question, derived_among(looked_at))}
     for derivation in derivations_of(layers):
@@ -86,14 +89,14 @@ def _as_seen(question: Question, request: Request, layers: Sequence[Layer]) -> R
 
 # Audited policies
 
-_MOST_PODS = 12  # of each end of connections, where the network applies the policy
+_MAX_PODS = 12  # pods of each end of connections, if the policy is a network policy
 _NO_HEADERS = {"accept": "*/*"}  # the headers of a request without credentials
 _UNDECLARED = {"sa:default/stranger": "accounts that no manifest names", "anonymous": "callers without an identity"}
 
 
 @dataclass(slots=True)
 class _Changes:
-    """What an audited policy would change: the callers whose requests would be denied or allowed, and where."""
+    """The effects of an audited policy: the callers that it would deny or allow, and where."""
 
     callers: dict[Would, dict[str, None]] = field(default_factory=dict)
     points: dict[str, None] = field(default_factory=dict)
@@ -102,7 +105,7 @@ class _Changes:
     def add(
         self, question: Question, entries: Iterable[Audited], policy: Policy, point: str, caller: str | None = None
     ) -> None:
-        """Take what a question would get, where it is due to the policy; `caller` says who asks, for people."""
+        """Add the new verdict of a question, if the policy causes it; `caller` is the text for its caller."""
         caller = caller or _UNDECLARED.get(str(question.source), str(question.source))
         for each in entries:
             if each.changes and each.policy == policy.ref:
@@ -112,13 +115,13 @@ class _Changes:
 
     @property
     def text(self) -> str:
-        """Return what would change, with the first few callers and points."""
+        """Return the effects as text, with the first callers and points."""
         parts = (f"{verdict} {enumerated(list(callers))}" for verdict, callers in sorted(self.callers.items()))
         return f"{' and '.join(parts)} at {enumerated(list(self.points))}"
 
 
 def find_audit_changes(inventory: PolicyInventory) -> Iterator[Finding]:
-    """Report which callers each audited policy would deny or allow, with the other audited ones in force beside it."""
+    """Report the callers that each audited policy would deny or allow, together with the other audited policies."""
     changes: dict[PolicyRef, _Changes] = {}
     read = (policy for policy in inventory.policies if not isinstance(policy, RejectedPolicy))
     audited = {policy.ref: policy for policy in read if dialect_of(policy).enforce(policy) is not policy}
@@ -143,7 +146,7 @@ def find_audit_changes(inventory: PolicyInventory) -> Iterator[Finding]:
 
 
 def _would_change(group: Group, inventory: PolicyInventory) -> Iterator[tuple[Question, list[Audited]]]:
-    """Yield the questions about a group that audited policies would decide otherwise."""
+    """Yield the questions about a group that audited policies would decide differently."""
     layers = in_force(group.layers)
     if layers == tuple(group.layers):
         return
@@ -156,12 +159,12 @@ def _would_change(group: Group, inventory: PolicyInventory) -> Iterator[tuple[Qu
 
 
 def _network_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
-    """Return what an audited policy of the network would change between pods that exist."""
+    """Return the effects of an audited network policy between existing pods."""
     changes, authority = _Changes(), inventory.authority
     pods = [workload for workload in inventory.world.workloads.values() if workload.is_pod]
     selected = {str(point) for point in programs_of(authority).points_of(policy.ref) if isinstance(point, str)}
-    chosen = [pod for pod in pods if pod.key in selected][:_MOST_PODS]
-    for pod, other in product(chosen, pods[:_MOST_PODS]):
+    chosen = [pod for pod in pods if pod.key in selected][:_MAX_PODS]
+    for pod, other in product(chosen, pods[:_MAX_PODS]):
         for source, to in ((other, pod), (pod, other)) if pod is not other else ():
             port = next((port.number for port in to.ports), 8080)
             asked = Question.of(f"pod:{source.namespace}/{source.name}", f"pod:{to.namespace}/{to.name}", port=port)
@@ -173,7 +176,7 @@ def _network_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
 
 
 def _route_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
-    """Return what an audited policy on rules of routes would change for a request without credentials."""
+    """Return the effects of an audited policy on rules of routes, for a request without credentials."""
     changes = _Changes()
     for target in policy.targets:
         if isinstance(target, RulesOfGateway | RulesOfRoute):

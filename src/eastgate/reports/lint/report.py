@@ -15,41 +15,41 @@ from eastgate.basics.records import dataclass
 from eastgate.dialects.linting import Finding, enumerated
 from eastgate.reading.manifests.codes import DUPLICATE_OBJECT
 
-# Findings for a reader: those with one cause are one, and of very many of one code the rest are only counted.
+# Findings for a reader: those with one cause are merged. Of many findings with one code, most are only counted.
 
 
-_MOST_OF_ONE_CODE: Final = 10
-_MOST_PLACES: Final = 3
-_MOST_OBJECTS: Final = 5  # that a sentence about variants names
+_MAX_GROUPS_PER_CODE: Final = 10
+_MAX_PLACES: Final = 3
+_MAX_OBJECTS: Final = 5  # objects in the sentence about variants
 
 
 @dataclass(frozen=True, slots=True)
 class FindingGroup:
-    """A finding, and others that are shown with it."""
+    """A finding, and the others that are shown with it."""
 
     first: Finding
     others: tuple[Finding, ...] = ()
 
     @property
     def where(self) -> str | None:
-        """Return the environments that have some of them, where it is not in all of several."""
+        """Return the environments that have a finding of the group; none if all have it."""
         findings = (self.first, *self.others)
         if not all(finding.environments for finding in findings):
             return None
         names = dict.fromkeys(name for finding in findings for name in finding.environments)
-        return enumerated(list(names), _MOST_PLACES)
+        return enumerated(list(names), _MAX_PLACES)
 
     @property
     def also(self) -> str | None:
-        """Return how many others there are, and where the first few of them are."""
+        """Return the number of the others, and the places of the first of them."""
         if not self.others:
             return None
         count = len(self.others)
-        return f"{count:,} more: {enumerated([_place(finding) for finding in self.others], _MOST_PLACES)}"
+        return f"{count:,} more: {enumerated([_place(finding) for finding in self.others], _MAX_PLACES)}"
 
     @property
     def shown(self) -> Finding:
-        """Return the finding that is shown for all. That of variants of files names the files and the objects."""
+        """Return the finding that represents the group. For variants of files, it names the files and the objects."""
         if self.first.code is not DUPLICATE_OBJECT or not self.others:
             return self.first
         findings = (self.first, *self.others)
@@ -59,7 +59,7 @@ class FindingGroup:
         named = [f"`{printable(name)}`" for name in files]
         where = " and ".join(named) if len(named) == 2 else enumerated(named)
         hold = "hold" if len(named) > 1 else "holds"
-        message = f"{where} {hold} variants of {count}: {enumerated(objects, _MOST_OBJECTS)}"
+        message = f"{where} {hold} variants of {count}: {enumerated(objects, _MAX_OBJECTS)}"
         return replace(self.first, message=message, help=f"{self.first.help}, or read the files apart: --exclude")
 
 
@@ -76,7 +76,7 @@ def _place(finding: Finding) -> str:
 
 
 def _causes(findings: Iterable[Finding]) -> dict[str, str]:
-    """Return the cause of the variants in each file: a file. Those that share a file have one cause."""
+    """Return the cause of the variants in each file, which is a file. Variants that share a file have one cause."""
     first: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -92,7 +92,7 @@ def _causes(findings: Iterable[Finding]) -> dict[str, str]:
 
 
 def group_findings(findings: Sequence[Finding]) -> list[FindingGroup]:
-    """Group findings with one cause, or of the same words, in the order of the first of each group."""
+    """Group findings with one cause, or with the same text, in the order of the first of each group."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     shown: dict[str, list[tuple[str, str]]] = {}  # the groups of each code
     causes = _causes(findings)
@@ -101,7 +101,7 @@ def group_findings(findings: Sequence[Finding]) -> list[FindingGroup]:
         key = (finding.code.id, causes.get(cause, cause) if finding.code is DUPLICATE_OBJECT else cause)
         if key not in groups:
             of_code = shown.setdefault(finding.code.id, [])
-            if len(of_code) == _MOST_OF_ONE_CODE:
+            if len(of_code) == _MAX_GROUPS_PER_CODE:
                 key = of_code[-1]
             else:
                 of_code.append(key)
@@ -114,11 +114,11 @@ def singly(findings: Iterable[Finding]) -> list[FindingGroup]:
     return [FindingGroup(finding) for finding in findings]
 
 
-# Environments: a finding that several of them have is one.
+# Environments: a finding that several environments have is shown once.
 
 
 def merge_findings(found: Mapping[str, Sequence[Finding]]) -> list[Finding]:
-    """Return the findings of several environments, each once, with the environments that have it if not all do."""
+    """Return the findings of several environments, each once, with the environments that have it unless all do."""
     merged: dict[object, tuple[Finding, list[str]]] = {}
     for name, findings in found.items():
         for finding in findings:
@@ -134,25 +134,25 @@ def merge_findings(found: Mapping[str, Sequence[Finding]]) -> list[Finding]:
     return sorted(marked, key=lambda finding: finding.sort_key)
 
 
-# Baselines: the findings that a project has accepted, in a file. Only new ones count.
-#
-# A finding is recognized by its code, the object that it is about and the text that it is about, all lines of it.
-# Lines may move.
+# Baselines: a file of accepted findings. Only new findings count. A finding is recognized by its code, its object and
+# the text of its lines. The lines may move.
 
 
 _VERSION = 1
 
 Baseline = Counter[str]
-"""How many findings have each fingerprint."""
+"""The number of findings with each fingerprint."""
 
 
 class BaselineError(ValueError):
-    """A file that is not a baseline."""
+    """Error: a file is not a baseline."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    """Findings beside a baseline: the new ones, those that it has, and how many of its own are gone."""
+    """Findings compared with a baseline: the new ones, the accepted ones, and the number of accepted ones
+    that are gone.
+    """
 
     new: tuple[Finding, ...]
     known: tuple[Finding, ...]
@@ -160,7 +160,10 @@ class BaselineComparison:
 
     @classmethod
     def of(cls, findings: Sequence[Finding], baseline: Baseline) -> BaselineComparison:
-        """Compare findings with a baseline. Of several with one fingerprint, as many are known as it has."""
+        """Compare findings with a baseline.
+
+        If several have one fingerprint, the baseline accepts as many as it counts.
+        """
         left = Baseline(baseline)
         new: list[Finding] = []
         known: list[Finding] = []
@@ -172,14 +175,14 @@ class BaselineComparison:
 
 
 def fingerprint(finding: Finding) -> str:
-    """Return a hash of what a finding is about, which stays the same when other things change."""
+    """Return a hash of the subject of a finding. It does not change when other lines change."""
     text = " ".join(finding.span.covered.split()) if finding.span is not None else finding.message
     parts = "\n".join((finding.code.id, *finding.subjects[:1], text))
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def write_baseline(findings: Sequence[Finding]) -> str:
-    """Return a baseline of findings as JSON: sorted, so that a change of it can be read."""
+    """Return a baseline of findings as JSON. It is sorted, so that its changes are readable."""
     entries = sorted(((finding.code.id, *finding.subjects[:1]), fingerprint(finding)) for finding in findings)
     counted = Counter(entries)
     listed = [
@@ -196,7 +199,7 @@ def read_baseline(text: str) -> Baseline:
     except ValueError as error:
         raise BaselineError("it is not JSON") from error
     if not isinstance(content, dict) or content.get("version") != _VERSION:
-        raise BaselineError(f"it is no baseline of version {_VERSION}")
+        raise BaselineError(f"it is not a baseline of version {_VERSION}")
     baseline = Baseline()
     for entry in content.get("findings", []):
         print_, count = (entry.get("fingerprint"), entry.get("count")) if isinstance(entry, dict) else (None, None)
@@ -210,7 +213,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 
 def counted(groups: Sequence[FindingGroup]) -> str:
-    """Count the groups of each severity, in words, and the findings if these are more."""
+    """Return the counts of groups for each severity as text, and the number of findings if it is larger."""
     counts = Counter(group.first.severity for group in groups)
     words = ", ".join(_plural(counts[severity], severity) for severity in Severity if counts[severity])
     places = sum(1 + len(group.others) for group in groups)
@@ -222,7 +225,7 @@ def _plural(count: int, severity: Severity) -> str:
 
 
 def to_json(findings: Sequence[Finding]) -> dict[str, object]:
-    """Return all findings, and how many there are of each severity."""
+    """Return all findings, and the number for each severity."""
     counts = Counter(str(finding.severity) for finding in findings)
     return {
         "findings": [{**finding.to_json(), "fingerprint": fingerprint(finding)} for finding in findings],
@@ -231,7 +234,7 @@ def to_json(findings: Sequence[Finding]) -> dict[str, object]:
 
 
 def github(findings: Sequence[Finding], *, grouped: bool = False) -> Iterator[str]:
-    """Yield one workflow command for each finding or group, with whatever would end a command early escaped."""
+    """Yield one workflow command for each finding or group. Characters that would end a command are escaped."""
     for group in group_findings(findings) if grouped else singly(findings):
         finding, span = group.shown, group.first.span
         fields = {}

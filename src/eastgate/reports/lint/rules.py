@@ -1,4 +1,4 @@
-"""Rules that no request can match, wherever they apply; and ports that no workload exposes."""
+"""Rules that no request can match in any place, and ports that no workload declares."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from eastgate.reports.lint.inventory import Policy, PolicyInventory, statements_
 from eastgate.reports.lint.solving import contradiction, is_possible
 from eastgate.settings import Settings
 
-# The callers that policies of any dialect name, one at a time, with the text that names them.
+# The callers that policies of any dialect name, each with the text that names it.
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One client that a policy names: an account, all of a namespace (`*`), or an identity that is neither.
+    """One client that a policy names: an account, all accounts of a namespace (`*`), or another identity.
 
     `rule` is the text of the rule that names it.
     """
@@ -39,7 +39,7 @@ class Caller:
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """Return the ways to write it, the most exact first."""
+        """Return the ways to write it. The most exact one comes first."""
         exact = (self.identity, self.identity.removeprefix(SCHEME))
         if self.namespace is None or self.account is None:
             return exact
@@ -109,16 +109,16 @@ def _impossible(policy: Policy, rule: Rule, empty_list: EmptyList | None) -> Ite
     subjects = (str(policy.ref),)
     if any(_is_empty(part) for part in _parts(rule.when)):
         span = _empty_node(policy.span, rule.origin.span) or rule.origin.span
-        message = f"{rule.origin} matches nothing: there is nothing in this list"
-        help_ = "leave the field out to match anything, or write what is meant"
+        message = f"{rule.origin} matches nothing: this list is empty"
+        help_ = "leave the field out to match anything, or add entries"
         yield Finding(codes.MATCHES_NOTHING, message, span, help_, subjects)
     elif empty_list is not None and any(_is_empty(part) for part in _every(rule.when)):
         span = _empty_node(policy.span, rule.origin.span) or rule.origin.span
-        message = f"{rule.origin} {empty_list.outcome}: there is nothing in this list"
+        message = f"{rule.origin} {empty_list.outcome}: this list is empty"
         yield Finding(empty_list.code, message, span, empty_list.help, subjects)
     elif not is_possible(rule.when):
         message = f"{rule.origin} can never match: {_contradiction_text(rule.when)} cannot all hold"
-        yield Finding(codes.CONTRADICTION, message, rule.origin.span, "write rules of their own", subjects)
+        yield Finding(codes.CONTRADICTION, message, rule.origin.span, "write one rule for each", subjects)
 
 
 def _contradiction_text(impossible: Predicate) -> str:
@@ -136,14 +136,14 @@ def _parts(predicate: Predicate) -> Iterator[Predicate]:
 
 
 def _every(predicate: Predicate) -> Iterator[Predicate]:
-    """Return a predicate, and all that it is made of."""
+    """Yield a predicate and all of its parts."""
     yield predicate
     for part in predicate.parts if isinstance(predicate, And | Or) else ():
         yield from _every(part)
 
 
 def _is_empty(predicate: Predicate) -> bool:
-    """Return whether a predicate is the meaning of an empty list, which matches nothing."""
+    """Return whether a predicate comes from an empty list, which matches nothing."""
     match predicate:
         case Or(parts):
             return all(_is_empty(part) for part in parts)
@@ -175,7 +175,7 @@ def _empty_node(document: Span, within: Span | None) -> Span | None:
 
 
 def find_unexposed_ports(inventory: PolicyInventory) -> Iterator[Finding]:
-    """Report ports in rules that none of the workloads declares."""
+    """Report ports in rules that no selected workload declares."""
     for policy in inventory.policies:
         rules = statements_of(policy).rules
         yield from unexposed(policy, [port for rule in rules for port in _ports(policy, rule)], inventory)

@@ -1,4 +1,4 @@
-"""Run all checks: their findings by file and line, without those that are suppressed."""
+"""Runs all checks. Findings are sorted by file and line, without suppressed ones."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from eastgate.reports.lint.suppression import drop_suppressed
 from eastgate.reports.lint.targets import find_empty_targets, find_unenforced
 from eastgate.settings import Settings
 
-# The checks that hold for policies of any dialect, in one table. What only one dialect has is in its `lint.py`.
+# The checks for policies of all dialects, in one table. The checks of one dialect are in its `lint.py`.
 
 
 Check: TypeAlias = Callable[[PolicyInventory], Iterable[Finding]]
 
 CHECKS: tuple[Check, ...] = (
-    find_empty_targets,  # EG6001, EG6002, EG6007: targets that lead to nothing, and labels that look misspelt
+    find_empty_targets,  # EG6001, EG6002, EG6007: targets that do not exist, and labels that look misspelt
     find_unenforced,  # EG6008: pods of a cluster without a proxy that would enforce
     find_unknown_callers,  # EG6004 to EG6007: accounts, namespaces and trust domains that do not exist
-    find_impossible_rules,  # EG6020, EG6021: rules that no request matches, wherever they apply
-    find_unexposed_ports,  # EG6003: ports that no selected workload exposes
+    find_impossible_rules,  # EG6020, EG6021: rules that no request matches in any place
+    find_unexposed_ports,  # EG6003: ports that no selected workload declares
     find_shadowed_rules,  # EG6022 to EG6024: rules that others decide before, or cover
-    find_closed_points,  # EG6040: points that nothing can reach
-    find_disagreements,  # EG6041: what one dialect allows and another denies
-    find_reading_differences,  # where two readings of a specification differ, with a code for each
-    find_audit_changes,  # EG6046: what audited policies would change
-    find_unprotected,  # EG6060: routes without a policy beside those that have one
+    find_closed_points,  # EG6040: points that no caller can reach
+    find_disagreements,  # EG6041: requests that one dialect allows and another denies
+    find_reading_differences,  # requests that two readings decide differently, with a code for each reading
+    find_audit_changes,  # EG6046: effects of audited policies
+    find_unprotected,  # EG6060: routes without a policy, if others have one
 )
 
 
-# What a dialect's checks may ask, answered by the engine.
+# The services of the engine for the checks of dialects.
 
 
 class CheckContext(PolicyInventory):
-    """The inventory of the general checks, and answers to what a `Context` can be asked."""
+    """The inventory of the general checks, with the methods of `Context`."""
 
     def under(self, group: Group, settings: Settings) -> GroupDecider:
         """Assemble a group under other settings."""
@@ -58,30 +58,30 @@ class CheckContext(PolicyInventory):
         return GroupDecider(program.layers, lambda request: bool(program.decide(request) & 1))
 
     def is_possible(self, predicate: Predicate) -> bool:
-        """Return whether any request meets a predicate; True where that is too hard to find out."""
+        """Return whether any request meets a predicate; True if the search gives up."""
         return is_possible(predicate)
 
     def witness(self, wanted: Predicate, avoided: Sequence[Predicate]) -> Request | None:
-        """Find a request that meets a predicate and none of the others; None where there is none, or none is found."""
+        """Find a request that meets a predicate and none of the others; None if none is found."""
         try:
             return witness(wanted, avoided)
         except GaveUp:
             return None
 
     def chains_for(self, layer: Layer, request: Request) -> list[Chain]:
-        """Return the chains that a layer may choose for a request of which only a part is known."""
+        """Return the chains that a layer may choose for a partly known request."""
         return chains_for(layer, request)
 
     def can_allow(self, layer: Layer, request: Request) -> bool:
-        """Return whether a layer may allow a request of which only a part is known."""
+        """Return whether a layer may allow a partly known request."""
         return can_allow(layer, request)
 
     def requests(self, question: Question) -> list[Request]:
-        """Return every request that a question stands for."""
+        """Return every request that a question may mean."""
         return self.authority.requests(question)
 
     def sources(self, group: Group) -> list[str]:
-        """Return callers that are likely to be treated differently, as sources of questions."""
+        """Return callers that are likely to get different verdicts, as sources of questions."""
         return sources(group, self)
 
 
@@ -91,10 +91,11 @@ def lint(
     source: Sequence[str] = (),
     ignores: Sequence[LintIgnore] = (),
 ) -> list[Finding]:
-    """Find everything that is understood and probably not meant so, sorted by file and line.
+    """Return all findings, sorted by file and line.
 
-    With `manifests` what was reported while reading is taken from there, otherwise from the authority. `source` are the
-    arguments by which the commands of examples read the same. `ignores` are those of the project's eastgate.yaml.
+    With `manifests`, the diagnostics of reading are taken from them, otherwise from the authority. `source` are the
+    arguments with which the example commands read the same manifests. `ignores` are those of the project's
+    eastgate.yaml.
     """
     context = CheckContext(authority, source)
     with no_collection():
@@ -114,7 +115,7 @@ def _findings(context: CheckContext, manifests: Manifests | None) -> Iterator[Fi
 
 
 def _name_backends(finding: Finding, inventory: PolicyInventory) -> Finding:
-    """Name Backends as they are declared: those of all kinds are enforced as one."""
+    """Name Backends as they are declared. Policies treat Backends of all kinds as one."""
     if not any(subject.startswith("Backend/") for subject in finding.subjects):
         return finding
     kinds = {f"Backend/{key}": f"{backend.kind}/{key}" for key, backend in inventory.world.backends.items()}

@@ -26,9 +26,9 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 def sarif(
     findings: Sequence[Finding], codes: Mapping[str, Code] | None = None, comparison: BaselineComparison | None = None
 ) -> dict[str, object]:
-    """Return one run: its rules are these codes, by default those of lint, and those that were met while reading.
+    """Return one run. Its rules are these codes, by default those of lint, and the codes found while reading.
 
-    With a comparison, each result says whether the baseline has it.
+    With a comparison, each result states whether the baseline has it.
     """
     rules = {**(lint_codes() if codes is None else codes), **{finding.code.id: finding.code for finding in findings}}
     ordered = sorted(rules)
@@ -98,6 +98,6 @@ def _uri(file: str) -> str:
 
 
 def _fingerprint(finding: Finding) -> str:
-    """Return a hash that stays the same when lines are added above the finding."""
+    """Return a hash that does not change when lines are added above the finding."""
     text = "\n".join((finding.code.id, finding.message, *finding.subjects[:1]))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

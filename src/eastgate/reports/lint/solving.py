@@ -1,4 +1,4 @@
-"""Whether a rule can match at all, and why not."""
+"""Whether a rule can match any request, and the reason if it cannot."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from eastgate.reach.searching import BODILESS
 
 
 def is_possible(wanted: Predicate) -> bool:
-    """Return whether any request meets a predicate. Where the search gives up, it counts as possible."""
+    """Return whether any request meets a predicate; True if the search gives up."""
     return _POSSIBLE.get(wanted, lambda: (_is_possible(wanted), 1 + sum(1 for _ in atoms(wanted))))
 
 
 _POSSIBLE: Final[SizedCache[Predicate, bool]] = SizedCache(1 << 15)
-"""By condition, since environments and pods share rules. The size is in atoms."""
+"""By condition, because environments and pods share rules. The size is in atoms."""
 
 
 def _is_possible(wanted: Predicate) -> bool:
@@ -29,7 +29,7 @@ def _is_possible(wanted: Predicate) -> bool:
 
 
 def contradiction(impossible: Predicate) -> Predicate:
-    """Return the requirements of a condition that exclude each other: without any of them it would be possible."""
+    """Return requirements of a condition that exclude each other. Without any one of them, the rest is possible."""
     left = _needed(_requirements(impossible), [])
     for index, part in enumerate(left):
         if isinstance(part, Or):
@@ -39,7 +39,7 @@ def contradiction(impossible: Predicate) -> Predicate:
 
 
 def _needed(requirements: Iterable[Predicate], others: Sequence[Predicate]) -> list[Predicate]:
-    """Return those requirements without which, beside the others, there would be no contradiction."""
+    """Return the requirements that are needed for a contradiction with the others."""
     left = list(requirements)
     for part in reversed(left.copy()):
         rest = [each for each in left if each is not part]
@@ -49,7 +49,7 @@ def _needed(requirements: Iterable[Predicate], others: Sequence[Predicate]) -> l
 
 
 def _requirements(predicate: Predicate) -> Iterator[Predicate]:
-    """Yield what must hold, and each thing that must not."""
+    """Yield the requirements of a condition."""
     for part in conjuncts(predicate):
         match part:
             case Not(Or(parts)):

@@ -36,7 +36,9 @@ _ENTRY = regex(r"\s*(EG\d{4})\s*:\s*(\S.*?)\s*", re.DOTALL)
 
 @dataclass(slots=True)
 class _Suppression:
-    """`within` are the lines of findings that it is about; `pattern` is that of an entry of eastgate.yaml."""
+    """A suppression. `within` are the lines that it covers; `pattern` is the file pattern of an entry of
+    eastgate.yaml.
+    """
 
     code: str
     within: Span | None
@@ -46,7 +48,7 @@ class _Suppression:
     used: bool = False
 
     def is_about(self, finding: Finding) -> bool:
-        """Return whether a finding is about the same object, or about some of the same lines."""
+        """Return whether a finding has the same object, or some of the same lines."""
         if self.keys & set(finding.subjects):
             return True
         if self.pattern is not None:
@@ -59,7 +61,7 @@ class _Suppression:
 
 @dataclass(slots=True)
 class _Annotations:
-    """The suppressions that annotations hold, and what is wrong with them."""
+    """The suppressions in annotations, and their errors."""
 
     suppressions: list[_Suppression] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -68,7 +70,7 @@ class _Annotations:
 def drop_suppressed(
     findings: Iterable[Finding], inventory: PolicyInventory, ignores: Iterable[LintIgnore] = ()
 ) -> Iterator[Finding]:
-    """Leave out the findings that are suppressed, and add what is wrong with suppressions."""
+    """Remove suppressed findings, and add findings for wrong suppressions."""
     annotations = _Annotations()
     documents: dict[SourceText, list[Span]] = {}
     for document, keys in _documents(inventory):
@@ -89,7 +91,7 @@ def drop_suppressed(
 
 
 def _is_suppressed(finding: Finding, suppressions: list[_Suppression], inventory: PolicyInventory) -> bool:
-    """Return whether a finding is suppressed: by a policy or an object alone, or by all of its workloads."""
+    """Return whether a finding is suppressed: by its policy, by its object, or by all of its workloads."""
     matching = [item for item in suppressions if item.code == finding.code.id and item.is_about(finding)]
     if not matching:
         return False
@@ -104,7 +106,7 @@ def _is_suppressed(finding: Finding, suppressions: list[_Suppression], inventory
 
 
 def _documents(inventory: PolicyInventory) -> Iterator[tuple[Span, frozenset[str]]]:
-    """List the policies and objects whose file mentions the annotation, and the keys that they go by."""
+    """List the policies and objects whose file mentions the annotation, with their keys."""
     for policy in inventory.policies:
         if _may_be_suppressed(policy.span):
             yield policy.span, frozenset({str(policy.ref)})
@@ -118,7 +120,7 @@ def _documents(inventory: PolicyInventory) -> Iterator[tuple[Span, frozenset[str
 
 
 def _may_be_suppressed(document: Span) -> bool:
-    """Return whether a suppression is in the file of a document. Of a built one, the file is looked up last."""
+    """Return whether the file of a document has a suppression. For a built document, the file is read last."""
     if document.built is not None and not any(map(_is_mentioned, document.built.source.near(document.built.line))):
         return False
     return _is_mentioned(document.source)
@@ -126,12 +128,12 @@ def _may_be_suppressed(document: Span) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_mentioned(source: SourceText) -> bool:
-    """Return whether a suppression is anywhere in a file; there are far fewer files than objects."""
+    """Return whether a file has any suppression. There are far fewer files than objects."""
     return ANNOTATION in source.text or _COMMENT.search(source.text) is not None
 
 
 def _backend(kind: str, key: str) -> tuple[str, ...]:
-    """Return the key that Backends of all kinds share, since they are enforced as one."""
+    """Return the key that Backends of all kinds share, because policies treat them as one."""
     return (f"Backend/{key}",) if kind in BACKEND_KINDS else ()
 
 
@@ -146,7 +148,7 @@ def _read(document: Span, keys: frozenset[str], into: _Annotations) -> None:
             continue
         match = _ENTRY.fullmatch(entry)
         if match is None:
-            message = f"`{entry.strip()}` is no suppression: it has no code, or no reason"
+            message = f"`{entry.strip()}` is not a suppression: it has no code, or no reason"
             help_ = 'write the code and why: "EG6003: the operator opens the port"'
             into.findings.append(Finding(codes.NO_REASON, message, node.span, help_, tuple(sorted(keys))))
         else:
@@ -175,7 +177,7 @@ def _read_comments(source: SourceText, documents: Sequence[Span], into: _Annotat
 
 
 def _block(source: SourceText, lines: Sequence[str], first: int, documents: Sequence[Span]) -> Span:
-    """Return the lines that a comment is about: its line with all that is indented under it, or its document."""
+    """Return the lines that a comment covers: its line with all that is indented below, or its document."""
     while first < len(lines) and (not lines[first - 1].strip() or lines[first - 1].lstrip().startswith(("#", "---"))):
         first += 1
     document = next((span for span in documents if span.line == first), None)
@@ -188,7 +190,7 @@ def _block(source: SourceText, lines: Sequence[str], first: int, documents: Sequ
 
 
 def _is_under(line: str, opening: str) -> bool:
-    """Return whether a line belongs to what another opens: it is indented more, or an item of the list of a key."""
+    """Return whether a line belongs to the line that opens its block: it is indented more, or an item of its list."""
     own, outer = (len(text) - len(text.lstrip()) for text in (line, opening))
     is_item = line.lstrip().startswith("- ") and not opening.lstrip().startswith("- ")
     return not line.strip() or own > outer or (own == outer and is_item)

@@ -1,4 +1,4 @@
-"""Targets that do not exist, or select nothing."""
+"""Targets that do not exist, or that select nothing."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from eastgate.ir import PolicyRef
 from eastgate.reports.lint.inventory import Labels, Policy, PolicyInventory, collect_labels, statements_of
 from eastgate.settings import Sidecars
 
-# Labels in selectors that no workload has, and those that were probably meant.
+# Labels in selectors that no workload has, and suggestions for them.
 
 
-Selecting: TypeAlias = PodsMatching | PodsAcross | PodsOfService | ExternalsMatching  # by labels
+Selecting: TypeAlias = PodsMatching | PodsAcross | PodsOfService | ExternalsMatching  # targets that select by labels
 
 
 def suggest_labels(target: Selecting, inventory: PolicyInventory) -> str | None:
-    """Suggest the labels that a selector which selects nothing was most likely meant to have."""
+    """Suggest labels for a selector that selects nothing."""
     match target:
         case PodsMatching(namespace, selector):
             labels = inventory.labels_in(namespace)
@@ -71,7 +71,7 @@ def suggest_labels(target: Selecting, inventory: PolicyInventory) -> str | None:
 
 
 def find_misspelt_labels(policy: Policy, target: Selecting, inventory: PolicyInventory) -> Iterator[Finding]:
-    """Report values of a selector that no label has, and that resemble one which some label has."""
+    """Report values of a selector that no object has as a label, but that resemble an existing one."""
     if not isinstance(target, PodsMatching) or not target.selector.expressions:
         return
     selector = target.selector
@@ -112,7 +112,7 @@ def _labels_of(workloads: Iterable[Workload]) -> Labels:
 
 
 def find_unenforced(inventory: PolicyInventory) -> Iterator[Finding]:
-    """Report policies on pods that no proxy of Eastgate guards, or none is certain to."""
+    """Report policies on pods that no Eastgate proxy is certain to protect."""
     if inventory.settings.sidecars is Sidecars.ASSUMED:
         return
     pods: dict[tuple[PolicyRef, bool, str, tuple[int, ...]], list[str]] = {}
@@ -139,14 +139,14 @@ def find_empty_targets(inventory: PolicyInventory) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """The field of a policy's spec that holds a target, and its index where that is a list."""
+    """The field of a policy's spec with a target, and the index of the target in a list."""
 
     policy: Policy
     name: str
     number: int
 
     def span(self, name: str = "") -> Span | None:
-        """Find the name of the target, or what selects it."""
+        """Find the name of the target, or its selector."""
         return target_span(self.policy, self.name, self.number, name)
 
 
@@ -168,15 +168,18 @@ def _target(field: _Field, target: Target, inventory: PolicyInventory) -> Iterat
             else:
                 yield from find_misspelt_labels(field.policy, target, inventory)
         case GatewayNamed() | BackendNamed() | PodsOwnedBy() | PodsOfAccount() | PodNamed():
-            pass  # it exists
+            pass  # the target exists
         case RouteNamed() | Everything() | GatewaysMatching() | RulesOfGateway() | RulesOfRoute() | HostNamed():
-            pass  # dialects whose policies target routes check them
+            pass  # checked by dialects whose policies target routes
         case _:
             assert_never(target)
 
 
 def _missing(field: _Field, kind: str, namespace: str, name: str, declared: Collection[str]) -> Iterator[Finding]:
-    """Report a target that is not there; manifests that declare none of its kind leave them to others."""
+    """Report a target that does not exist.
+
+    If the manifests declare no object of its kind, it may be declared elsewhere.
+    """
     is_system = is_system_namespace(namespace) and not any(key.startswith(f"{namespace}/") for key in declared)
     if declared and not is_system:
         yield missing_target(field.policy, field.span(name), kind, namespace, name, declared)
@@ -193,25 +196,25 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
         case PodNamed(namespace, name):
             kind = "Pod"
             names = {w.name for w in world.workloads.values() if w.namespace == namespace and not w.derived}
-    message = f"{policy.ref} targets {kind} {namespace}/{name}, and no workload is of it"
+    message = f"{policy.ref} targets {kind} {namespace}/{name}, and no workload belongs to it"
     close = nearest_name(name, names - {name})
     help_ = f"did you mean {close}?" if close else f"declare {kind} {namespace}/{name}, or name another"
     return Finding(codes.NO_SUCH_TARGET, message, field.span(name), help_, (str(policy.ref),))
 
 
 def _nothing(field: _Field, target: Selecting, inventory: PolicyInventory) -> Iterator[Finding]:
-    meant = _intended(target)
-    if meant is None and (_is_elsewhere(target, inventory) or _may_come(target, inventory)):
+    intended = _intended(target)
+    if intended is None and (_is_elsewhere(target, inventory) or _may_come(target, inventory)):
         return
     policy = field.policy
-    help_ = meant or suggest_labels(target, inventory) or "change the target, or remove the policy"
+    help_ = intended or suggest_labels(target, inventory) or "change the target, or remove the policy"
     message = f"{policy.ref} selects nothing: there are no {target}"
     name = target.service if isinstance(target, PodsOfService) else ""
     yield Finding(codes.SELECTS_NOTHING, message, field.span(name), help_, (str(policy.ref),))
 
 
 def _may_come(target: Selecting, inventory: PolicyInventory) -> bool:
-    """Return whether the pods of a target may come without a manifest."""
+    """Return whether pods of a target may appear without a manifest."""
     world = inventory.world
     match target:
         case PodsMatching(namespace, selector):
@@ -226,20 +229,20 @@ def _may_come(target: Selecting, inventory: PolicyInventory) -> bool:
 
 
 def _intended(target: Selecting) -> str | None:
-    """Suggest the label of pods of the cluster itself that a target misspells, in a namespace of the cluster."""
+    """Suggest the label of a pod of the cluster itself that a target may misspell, in a namespace of the cluster."""
     match target:
         case PodsMatching(namespace, selector) if is_system_namespace(namespace):
-            meant = intended_label(selector)
+            intended = intended_label(selector)
         case PodsAcross(namespaces, selector) if selects_system_namespace(namespaces):
-            meant = intended_label(selector)
+            intended = intended_label(selector)
         case _:
             return None
-    return f"did you mean {meant[0]}: {meant[2]}?" if meant is not None else None
+    return f"did you mean {intended[0]}: {intended[2]}?" if intended is not None else None
 
 
 def _is_elsewhere(target: Selecting, inventory: PolicyInventory) -> bool:
-    """Return whether the workloads of a target are in other manifests: of the cluster itself, of a gateway, or here its
-    namespace has none at all.
+    """Return whether the workloads of a target may be in other manifests: pods of the cluster itself, of a gateway, or
+    of a namespace without any workload here.
     """
     world = inventory.world
     if not world.workloads:

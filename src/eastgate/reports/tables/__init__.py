@@ -1,4 +1,4 @@
-"""Decision tables: how users test their policies, and how ours are tested."""
+"""Decision tables: tests of policies, for users and for this project."""
 
 from eastgate.reports.tables.model import BadCase, Case, Coverage, Rejection, Table
 from eastgate.reports.tables.read import read_tables

@@ -1,4 +1,4 @@
-"""A decision table: manifests, settings, and questions with the answers they must get, or a statement about all."""
+"""The model of a decision table: manifests, settings, and questions with expected answers, or an invariant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eastgate.reading.manifests import ANYWHERE, Bounds, Node
 from eastgate.reports.invariants import Statement
 from eastgate.settings import Settings
 
-# Coverage of rules by cases: a rule is exercised where it decided, accepted, passed or was observed.
+# Coverage of rules by cases: a case exercises a rule that decided, accepted, passed on or was observed.
 
 
 Key = tuple[str, int, str]
@@ -26,7 +26,7 @@ Key = tuple[str, int, str]
 
 @dataclass(slots=True)
 class Coverage:
-    """All rules that were there, and those that some case exercised. The same line of a file is one rule."""
+    """All rules, and those that some case exercised. Rules on one line of a file are one rule."""
 
     rules: dict[Key, Origin] = field(default_factory=dict)
     exercised: set[Key] = field(default_factory=set)
@@ -51,7 +51,7 @@ class Coverage:
 
     @property
     def percent(self) -> float:
-        """Return the percentage of rules that were exercised; 100 where there are none."""
+        """Return the percentage of rules that were exercised; 100 if there are no rules."""
         covered = len(self.rules) - len(self.missing)
         return 100.0 * covered / len(self.rules) if self.rules else 100.0
 
@@ -64,10 +64,10 @@ def _key(origin: Origin) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question. `by` names the policy that must have decided, or `none` for a default; None: whichever.
+    """One question. `by` names the policy that must decide, or `none` for a default; None: any policy.
 
-    `status` is what the client must see; None: whatever. `part_spans` are the spans of the parts of the question, by
-    their names in a `Question` and, of a mapping, by key.
+    `status` is the status that the client must get; None: any status. `part_spans` are the spans of the parts of the
+    question, by their names in a `Question` and, in a mapping, by key.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class BadCase:
-    """A case that cannot be asked, because a text in it names no end of a question. It fails."""
+    """A case that fails because a text in it is not a valid end of a question."""
 
     name: str
     error: QuestionError
@@ -95,7 +95,7 @@ class BadCase:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A policy that must be refused as invalid; with this code, where one is given."""
+    """A policy that must be rejected as invalid, with this code if one is given."""
 
     policy: str
     code: str | None
@@ -105,14 +105,14 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One DecisionTest; or one Invariant, which has a statement instead of cases.
+    """One DecisionTest, or one Invariant, which has a statement instead of cases.
 
-    `environments` are the names, or patterns of names, of the environments that it is run in. `environment` is the name
-    of the one that it is about.
+    `environments` are the names, or patterns of names, of the environments that it runs in. `environment` is the name
+    of the current one.
 
-    `manifests` are paths, or the cluster that it is about.
+    `manifests` are paths, or the cluster.
 
-    `problem` says why it cannot be read, where it cannot: then nothing of it can pass.
+    `problem` is the reason why it cannot be read. A table with a problem never passes.
     """
 
     name: str
@@ -125,7 +125,7 @@ class Table:
     rejects: tuple[Rejection, ...] = ()
     jwks: Mapping[str, Path] = field(default_factory=dict)
     unread: Handling = Handling.BY_KIND
-    bounds: Bounds = ANYWHERE  # of what it names
+    bounds: Bounds = ANYWHERE  # where the files that it names may be
     problem: str | None = None
     _statement: Statement | None = None
     environments: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ class Table:
 
     @property
     def all_cases(self) -> list[Case | BadCase]:
-        """Return the cases in the order in which they are written."""
+        """Return the cases in the order of the file."""
         return sorted((*self.cases, *self.bad_cases), key=lambda case: (case.span.line, case.span.column))
 
     def __repr__(self) -> str:
@@ -141,5 +141,5 @@ class Table:
 
     @property
     def title(self) -> str:
-        """Return its name, with the environment that it is about."""
+        """Return its name, with its environment."""
         return self.name if self.environment is None else f"{self.name} in {self.environment}"

@@ -1,4 +1,4 @@
-"""Read tables from files and folders. Documents that are no DecisionTest and no Invariant are skipped."""
+"""Reads tables from files and folders. Documents other than DecisionTest and Invariant are skipped."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from eastgate.reports.tables.model import BadCase, Case, Rejection, Table
 from eastgate.reports.tables.shapes import API_VERSION, KIND, SHAPES
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
 
-NO_TABLES = Code("EG0302", "no tables", "A run in which nothing is tested must not look like one in which all is well.")
+NO_TABLES = Code("EG0302", "no tables", "A run without tests must not look like a run in which all tests pass.")
 NOT_A_TABLE = Code(
     "EG0303",
-    "cases in something else",
-    "A document has cases with what they expect, or a statement about all requests, or a kind that is nearly that of "
-    "a table, and so it would be passed over and never run. A table has `kind: DecisionTest`, a statement "
+    "cases in a document of another kind",
+    "A document has cases with expected verdicts, or a statement about all requests, or a kind that looks like a "
+    "misspelt one. It would be skipped and never run. A decision table has `kind: DecisionTest`, and a statement has "
     "`kind: Invariant`.",
 )
 
@@ -46,11 +46,11 @@ def read_tables(
     unread: Handling = Handling.BY_KIND,
     cluster: DocumentSource | None = None,
 ) -> tuple[list[Table], Reporter]:
-    """Read every table in the files and folders, also one with errors, and report everything that is wrong with them.
+    """Read every table in the files and folders, including those with errors, and report all errors.
 
-    With `follow`, links that lead out of the folders are followed, and tables may name files anywhere. `unread` holds
-    for tables that do not say it themselves. With a `cluster`, tables are about that: their manifests, their objects,
-    and what must be wrong with these are left out.
+    With `follow`, links that lead out of the folders are followed, and tables may name files anywhere. `unread` applies
+    to tables without the field. With a `cluster`, tables are about that cluster: their manifests, their objects and
+    their rejections are ignored.
     """
     reporter = Reporter()
     tables: list[Table] = []
@@ -66,7 +66,7 @@ def read_tables(
         nodes = list(filter(_is_meant_as_table, roots.nodes))
         broken = roots.reporter.errors
         if nodes or Path(file) in given or _names_a_table(broken):
-            reporter.diagnostics.extend(roots.reporter)  # a broken document beside a table may itself be meant as one
+            reporter.diagnostics.extend(roots.reporter)  # a broken document beside a table may be intended as a table
             tables.extend([_unreadable_table(file, broken, base)] if broken else [])
         bounds = ANYWHERE if follow else around(file)
         read = [_table(node, Path(file), base, bounds, unread, reporter) for node in nodes]
@@ -86,7 +86,7 @@ def _names_a_table(broken: Iterable[Diagnostic]) -> bool:
 
 
 def _unreadable_table(name: str, errors: Sequence[Diagnostic], base: Settings, span: Span | None = None) -> Table:
-    """Make a table in place of one that cannot be read."""
+    """Make a table in the place of one that cannot be read."""
     error = errors[0]
     where = f" ({error.span})" if error.span is not None else ""
     table_span = span or error.span or Span(SourceText(name, ""), 1, 1, 1, 1)
@@ -94,16 +94,16 @@ def _unreadable_table(name: str, errors: Sequence[Diagnostic], base: Settings, s
 
 
 def _is_meant_as_table(node: Node) -> bool:
-    """Return whether a document is meant as a table, whatever kind it has."""
+    """Return whether a document looks like a table, whatever its kind."""
     return _meant_kind(node) is not None
 
 
 def _meant_kind(node: Node) -> str | None:
-    """Return the kind that a document has, or is meant to have; None where it is no table."""
+    """Return the kind of a table, or the kind that it should have; None if the document is not a table."""
     kind = node.nearest("kind").value
-    meant = (kind if kind in SHAPES else did_you_mean(kind, SHAPES)) if isinstance(kind, str) else None
-    if meant is not None:
-        return meant
+    intended = (kind if kind in SHAPES else did_you_mean(kind, SHAPES)) if isinstance(kind, str) else None
+    if intended is not None:
+        return intended
     cases = node.nearest("spec", "cases").value
     if isinstance(cases, list) and any("expect" in case for case in cases):
         return KIND
@@ -122,7 +122,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
         span = node.nearest("kind").span if "kind" in node else next(iter(node.keys.values()), node).span
         what = "cases" if kind == KIND else "a statement"
         diagnostics.diagnostics.insert(
-            0, Diagnostic(NOT_A_TABLE, f"this has {what}, and is no {kind}", span, f"write kind: {kind}")
+            0, Diagnostic(NOT_A_TABLE, f"this has {what}, and its kind is not {kind}", span, f"write kind: {kind}")
         )
     version = node.get("apiVersion")
     if version is not None and version.value != API_VERSION:
@@ -184,7 +184,7 @@ def _case(node: Node, index: int, answers: Node | None, namespace: str) -> Case 
 
 
 def _request_parts(node: Node, answers: Node | None) -> RequestParts:
-    """Return the parts of the request that a case is about."""
+    """Return the parts of the request of a case."""
     http, mcp, port = node.get("http"), node.get("mcp"), node.get("port")
     return {
         "port": port.number if port is not None else None,
@@ -217,7 +217,7 @@ _PARTS = {
 
 
 def _spans_of_parts(node: Node, answers: Node | None) -> Iterator[tuple[tuple[str, str], Span]]:
-    """Yield the span of each part of the question that names something."""
+    """Yield the span of each part of the question that is a name."""
     for part, path in _PARTS.items():
         yield (part, ""), node.nearest(*path).span
     for part, mapping in {

@@ -1,4 +1,4 @@
-"""A run as text, as JSON, and as JUnit XML for CI systems."""
+"""The result of a run as text, as JSON, and as JUnit XML for CI systems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from eastgate.authority.trace_json import origin_to_json
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cluster.unread import Handling, describe_unconsidered
 from eastgate.reports.explain import explain_rule
-from eastgate.reports.invariants.report import StatementReading, command, finding_to_json, lines
+from eastgate.reports.invariants.report import ReadingOptions, command, finding_to_json, lines
 from eastgate.reports.tables.model import Coverage
 from eastgate.reports.tables.run import Result, Run
 
@@ -18,7 +18,7 @@ _GREEN, _RED, _RESET = "\033[32m", "\033[31m", "\033[0m"
 
 
 def text(run: Run, *, verbose: bool = False, color: bool = False) -> Iterator[str]:
-    """Yield failures (and with `verbose` everything), the uncovered rules, and last one line that counts."""
+    """Yield failures (with `verbose`, all results), then the uncovered rules, then one line with the counts."""
     for result in run.results:
         if not result.passed:
             yield printable(f"FAIL {result.span.location} {result.table.title}: {result.name}")
@@ -68,7 +68,7 @@ def to_json(run: Run) -> dict[str, object]:
 
 
 def _more(result: Result) -> Iterator[str]:
-    """Yield how to ask about a failure, and the rule that decides it."""
+    """Yield the command that asks about a failure, and the rule that decides it."""
     if result.finding is not None:
         yield from lines(result.finding, _reading(result))
     elif result.question is not None:
@@ -76,9 +76,9 @@ def _more(result: Result) -> Iterator[str]:
         yield from explain_rule(result.decision) if result.decision is not None else ()
 
 
-def _reading(result: Result) -> StatementReading:
+def _reading(result: Result) -> ReadingOptions:
     table = result.table
-    return StatementReading(table.manifests, table.objects, table.settings, table.unread, table.jwks, table.environment)
+    return ReadingOptions(table.manifests, table.objects, table.settings, table.unread, table.jwks, table.environment)
 
 
 def _result(result: Result) -> dict[str, object]:
@@ -102,7 +102,7 @@ def _result(result: Result) -> dict[str, object]:
 
 
 def junit(run: Run) -> str:
-    """Return the run as JUnit XML: a suite for each table. XML cannot hold most characters that are not printable."""
+    """Return the run as JUnit XML with a suite for each table. XML cannot hold most unprintable characters."""
     root = ET.Element("testsuites", tests=str(len(run.results)), failures=str(run.failed))
     for (file, name), group in groupby(run.results, key=lambda r: (r.span.file, r.table.title)):
         results = list(group)

@@ -1,4 +1,4 @@
-"""Run tables: decide every case, and compare the decision with what it expects."""
+"""Runs tables: decides every case, and compares the decision with the expected one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _Shared = tuple[tuple[str | PathLike[str], ...], Settings, Bounds]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one case, which has a question, of one rejection, or of a statement, which has a finding."""
+    """The result of one case (with a question), of one rejection, or of an invariant (with a finding)."""
 
     table: Table
     name: str
@@ -60,7 +60,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Return whether it is as expected."""
+        """Return whether the result is as expected."""
         return self.problem is None
 
 
@@ -82,7 +82,7 @@ class Run:
 
     @property
     def failed(self) -> int:
-        """Return the number of results that are not. A table that cannot be read is one of them."""
+        """Return the number of results that are not as expected. A table that cannot be read counts as one."""
         return len(self.results) - self.passed
 
     @property
@@ -101,8 +101,8 @@ def run_tables(
 ) -> Run:
     """Run every case of every table, in each of its environments. Manifests that several tables share are read once.
 
-    A name in a question that is probably misspelt is warned of; with `strict` its case fails. Where policies have
-    errors that a table does not expect, it fails; other cases are decided even so, but not with `strict`.
+    A name that is probably misspelt is a warning; with `strict`, its case fails. Policies with errors that the table
+    does not expect are a failure; without `strict`, the other cases are still decided.
     """
     run = Run(coverage=Coverage() if coverage else None)
     shared: dict[_Shared, Manifests] = {}
@@ -144,21 +144,21 @@ def run_tables(
 
 
 def _unanswered(table: Table, why: str) -> Iterator[Result]:
-    """Yield the results of a table without answers."""
+    """Yield failed results for a table that cannot be decided."""
     yield from (Result(table, case.name, case.span, why, case.cites) for case in table.all_cases)
     if table._statement is not None:
         yield _stated(table, table._statement, why)
 
 
 class _Repositories:
-    """Finds the environments of tables, of manifests that several tables share once."""
+    """The environments of manifests. Tables that share manifests share the search."""
 
     def __init__(self, options: RepositoryOptions | None) -> None:
         self._options = options
         self._found: dict[tuple[tuple[str | PathLike[str], ...], Bounds], tuple[list[Deployment], Reporter]] = {}
 
     def expand(self, table: Table, run: Run) -> list[Table]:
-        """Return the table once for each environment that it names; one that names none as it is."""
+        """Return the table once for each environment that it names, or unchanged if it names none."""
         if not table.environments or table.problem is not None:
             return [table]
         key = table.manifests, table.bounds
@@ -179,7 +179,7 @@ class _Repositories:
 
 
 class _Authorities:
-    """Builds authorities; the last one also serves the next table that is about the same manifests."""
+    """Builds authorities. The last one is kept for the next table with the same manifests."""
 
     def __init__(self) -> None:
         self._last: tuple[Manifests, Handling, Authority] | None = None
@@ -228,7 +228,7 @@ def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
 
 
 def _keys(table: Table) -> KnownKeys | None:
-    """Return the keys that a table names. Raises ValueError where they are invalid, or out of bounds."""
+    """Return the keys that a table names. Raises ValueError if they are invalid, or out of bounds."""
     if not table.jwks:
         return None
     reporter = Reporter()
@@ -239,7 +239,7 @@ def _keys(table: Table) -> KnownKeys | None:
 
 
 def _why_unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
-    """Return why a table cannot be decided: errors in its manifests other than those that it expects."""
+    """Return the reason why a table cannot be decided: errors in its manifests that it does not expect."""
     expected = {rejection.policy for rejection in table.rejects}
     allowed = {
         id(error) for fault in manifests.faults if expected & _names_of(fault.document) for error in fault.errors
@@ -253,7 +253,7 @@ def _why_unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
 
 
 def _why_stopped(manifests: Manifests, problem: str | None, *, strict: bool) -> str | None:
-    """Return why no case can be decided; None where the rest of the manifests decides, without what cannot be read."""
+    """Return the reason why no case can be decided; None if the valid part of the manifests can decide."""
     if not strict:
         leave_out(manifests)
     if manifests.strays:
@@ -286,11 +286,11 @@ def _prove(table: Table, statement: Statement, authority: Authority, run: Run, *
     doubts = [
         doubt.diagnostic(span, strict=strict) for question, span in statement.words for doubt in known.doubts(question)
     ]
-    told = [*finding.diagnostics, *doubts]
-    run.diagnostics.extend(each for each in told if each not in run.diagnostics)
+    reported = [*finding.diagnostics, *doubts]
+    run.diagnostics.extend(each for each in reported if each not in run.diagnostics)
     problem = headline(statement, finding)
-    if problem is None and strict and told:
-        problem = f"{told[0].message} ({told[0].help})"
+    if problem is None and strict and reported:
+        problem = f"{reported[0].message} ({reported[0].help})"
     return replace(_stated(table, statement, problem), finding=finding, seconds=time.perf_counter() - start)
 
 
@@ -299,11 +299,13 @@ def _stated(table: Table, statement: Statement, problem: str | None) -> Result:
 
 
 def _why_incomplete(table: Table, decision: Decision) -> str | None:
-    """Return why an expected verdict is not enough: what was not read could change it, and no setting accepts that."""
+    """Return the reason why an expected verdict is not enough: an unread object could change it, and no
+    setting accepts that.
+    """
     if decision.complete or table.unread in (Handling.WARN, Handling.IGNORE):
         return None
     left_out = "; ".join(describe_unconsidered(decision.unconsidered))
-    return f"{decision.verdict} is by what was read: {left_out} (write unread: ignore to do without)"
+    return f"{decision.verdict} considers only what was read: {left_out} (to accept that, write unread: ignore)"
 
 
 def _why_different(case: Case, decision: Decision) -> str | None:
@@ -317,7 +319,7 @@ def _why_different(case: Case, decision: Decision) -> str | None:
 
 
 def _names(decision: Decision) -> tuple[str, ...]:
-    """Return the names that `by` may give the policy that decided."""
+    """Return the names that `by` may use for the policy that decided."""
     policy = decision.origin.policy if decision.origin is not None else None
     if policy is None:
         return ("none",)
@@ -349,6 +351,6 @@ def _why_not_rejected(rejection: Rejection, manifests: Manifests) -> str | None:
 
 
 def _names_of(document: Document) -> set[str]:
-    """Return the names that `rejects` may give an object: Kind/namespace/name, or Kind/name without a namespace."""
+    """Return the names that `rejects` may use for an object: Kind/namespace/name, or Kind/name without a namespace."""
     name = f"{document.kind}/{document.home}/{document.name}"
     return {name} if document.namespace else {name, f"{document.kind}/{document.name}"}

@@ -1,4 +1,4 @@
-"""DecisionTest and Invariant, field by field; what an Invariant states is in `reports/invariants/shapes.py`."""
+"""The shape of a DecisionTest, field by field. The shape of an Invariant is in `reports/invariants/shapes.py`."""
 
 from __future__ import annotations
 
@@ -113,4 +113,4 @@ SHAPES: dict[str, Record[None]] = {
     invariants.KIND: resource(invariants.KIND, _STATED),
     invariants.CLUSTER_KIND: resource(invariants.CLUSTER_KIND, _STATED, cluster_scoped=True),
 }
-"""The shape of each kind of document that is run."""
+"""The shapes of the documents that `eastgate test` runs."""

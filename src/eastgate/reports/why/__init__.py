@@ -1,1 +1,1 @@
-"""Explains the lines of logs by the manifests of today: of Eastgate's proxies, of its authorizer, and of others."""
+"""Explains log lines by the present manifests: lines of Eastgate's proxies, of its authorizer, and of other proxies."""

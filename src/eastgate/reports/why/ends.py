@@ -1,7 +1,7 @@
 """Finds the two ends of a logged connection in the manifests: by names, by addresses, by certificates.
 
-Manifests seldom have the addresses of pods, and pods have other names than the controllers that make them. So each end
-is looked for in every way that the line offers, the surest first.
+Manifests seldom have the addresses of pods, and pods have other names than their controllers. So each end is searched
+in every way that the line offers; the most reliable way comes first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from eastgate.ir.addresses import parse_address
 from eastgate.reports.explain import explain
 from eastgate.settings import Settings
 
-# An explained decision of a log: what the log says, how it compares with the manifests of today, and why.
+# A logged decision: the content of the line, its comparison with the present manifests, and the explanation.
 
 
 _GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
@@ -43,9 +43,9 @@ _GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A logged decision compared with the manifests of today. `holds` is None if the log tells too little.
+    """A logged decision compared with the present manifests. `holds` is None if the log has too little data.
 
-    `is_of_today` is False if the words say why the manifests were not asked.
+    `is_of_today` is False if the manifests were not asked; the words give the reason.
     """
 
     holds: bool | None
@@ -54,22 +54,22 @@ class Comparison:
 
 
 def not_asked(words: str) -> Comparison:
-    """Return what replaces a comparison where no policy was asked."""
+    """Return the placeholder of a comparison if no policy was asked."""
     return Comparison(None, words, is_of_today=False)
 
 
 def compare(
     allowed: bool, decision: Decision, *, is_same: bool, unknown: Iterable[str] = (), gone: str = ""
 ) -> Comparison:
-    """Compare the verdict of a log with a decision of today.
+    """Compare the verdict of a log with a present decision.
 
-    `is_same`: what decided then decides today. `unknown` is what the log leaves out and what could decide; `gone` says
-    what became of the policy that decided then.
+    `is_same`: the rule that decided then also decides now. `unknown` are deciding attributes that the log does not
+    have; `gone` describes the removal of the policy that decided then.
     """
     if is_same and allowed == decision.allowed:
         return Comparison(True, "the manifests still say so")
     if unknown := sorted(unknown):
-        return Comparison(None, f"it depends on what the log does not tell: {', '.join(unknown)}")
+        return Comparison(None, f"it depends on attributes that are not in the log: {', '.join(unknown)}")
     if allowed != decision.allowed:
         was, now = ("allowed", "denied") if allowed else ("denied", "allowed")
         return Comparison(False, f"changed since: it was {was}, and is {now} by the manifests of today{gone}")
@@ -77,7 +77,7 @@ def compare(
 
 
 def assumed_in(decision: Decision) -> set[str]:
-    """Return the attributes that a denial assumes, as the question leaves them out."""
+    """Return the attributes that a denial assumes because the question leaves them out."""
     if decision.allowed:
         return set()
     return {str(attribute) for layer in decision.trace(nearest=0).layers for attribute, _ in layer.assumed}
@@ -85,11 +85,11 @@ def assumed_in(decision: Decision) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """An explained decision of a log.
+    """A logged decision with its explanation.
 
-    `head` says where and by what it was decided, `line` has the logged line as data. Without a `decision`, the
-    manifests cannot be asked the same question. `origins` are texts that the log names (`is_named`) or may mean, as far
-    as the decision does not show them itself.
+    `head` names the place and the decider, `line` is the logged line as data. Without a `decision`, the manifests
+    cannot be asked the same question. `origins` are rules that the log names (`is_named`) or may mean, unless the
+    decision shows them itself.
     """
 
     allowed: bool
@@ -102,7 +102,7 @@ class Explanation:
     is_named: bool = False
 
     def text(self, *, color: bool = False, unread: Handling = Handling.WARN) -> str:
-        """Render the logged decision, how it compares with today, and the explanation."""
+        """Render the logged decision, its comparison with the present manifests, and the explanation."""
         return "\n".join(self._lines(color, unread))
 
     def _lines(self, color: bool, unread: Handling) -> Iterator[str]:
@@ -122,7 +122,7 @@ class Explanation:
             yield from _shown(origin, color)
 
     def to_json(self, *, unread: Handling = Handling.WARN) -> dict[str, object]:
-        """Return the same as plain data."""
+        """Return the explanation as plain data."""
         decision, comparison = self.decision, self.comparison
         return {
             "line": dict(self.line),
@@ -143,12 +143,12 @@ def _shown(origin: Origin, color: bool) -> Iterator[str]:
         yield from snippet(origin.span, color=color)
 
 
-_GENERATED = 2  # parts of a pod's name that controllers add
+_GENERATED_NAME_PARTS = 2  # parts of a pod's name that controllers generate
 
 
 @dataclass(frozen=True, slots=True)
 class GivenEnds:
-    """The ends that whoever asks knows better than the line: from `--from` and `--to`."""
+    """The ends from `--from` and `--to`, which override those of the line."""
 
     source: Source | None = None
     to: Destination | None = None
@@ -156,7 +156,7 @@ class GivenEnds:
 
 @dataclass(frozen=True, slots=True)
 class LocatedCaller:
-    """The caller. Where it has no mTLS it has no identity, whoever it is."""
+    """The caller. A caller without mTLS has no identity."""
 
     source: Source
     address: str | None = None
@@ -165,14 +165,14 @@ class LocatedCaller:
 
 @dataclass(frozen=True, slots=True)
 class LocatedDestination:
-    """The destination, and the port there."""
+    """The destination and its port."""
 
     to: Destination
     port: int | None
 
 
 def find_caller(logged: LoggedDecision, given: GivenEnds, world: World, settings: Settings) -> LocatedCaller:
-    """Return who called. Nobody in particular, where the line and the manifests do not tell."""
+    """Return the caller; an anonymous caller if the line and the manifests do not identify one."""
     end = logged.caller
     address = _address(end.address)
     if given.source is not None:
@@ -198,7 +198,7 @@ def _named(identity: str, settings: Settings) -> Source:
 
 
 def find_called(logged: LoggedDecision, given: GivenEnds, world: World) -> LocatedDestination | None:
-    """Return what was called; None where the line does not tell, or no manifest declares it."""
+    """Return the destination; None if the line does not name it, or no manifest declares it."""
     end = logged.called
     if given.to is not None:
         return LocatedDestination(given.to, _port_at(given.to, end, world))
@@ -216,7 +216,10 @@ def find_called(logged: LoggedDecision, given: GivenEnds, world: World) -> Locat
 
 
 def _port_at(to: Destination, end: LoggedEnd, world: World) -> int | None:
-    """Return the port of a destination that was given. A Gateway's proxy may listen on another one than the Gateway."""
+    """Return the port of a destination from `--to`.
+
+    The proxy of a Gateway may listen on another port than the Gateway.
+    """
     if isinstance(to, Service) and to.key in world.services:
         return _service_port(to, end, world)
     if isinstance(to, Gateway) and (gateway := world.gateways.get(to.key)) is not None:
@@ -225,12 +228,12 @@ def _port_at(to: Destination, end: LoggedEnd, world: World) -> int | None:
 
 
 def require_called(logged: LoggedDecision, given: GivenEnds, world: World) -> LocatedDestination:
-    """Return what was called. Raises QuestionError where that cannot be told."""
+    """Return the destination. Raises QuestionError if it cannot be found."""
     called = find_called(logged, given, world)
     if called is None:
         address = f" at {logged.called.address}" if logged.called.address is not None else ""
         message = (
-            f"no manifest declares what was called{address}" if address else "the line does not say what was called"
+            f"no manifest declares the destination{address}" if address else "the line does not name the destination"
         )
         kind = Gateway.kind if logged.called.is_gateway else Pod.kind
         raise QuestionError(NOT_DECLARED, message, f"name it: --to {kind}:<namespace>/<name>")
@@ -245,7 +248,7 @@ def _address(text: str | None) -> str | None:
 
 
 def _pod_of(end: LoggedEnd, world: World) -> Pod | None:
-    """Return the pod, or the controller of pods, that an end is; None where nobody knows one, or several may be it."""
+    """Return the pod, or the controller of pods, at an end; None if there is none, or more than one."""
     if end.pod is not None:
         namespaces = (end.namespace,) if end.namespace is not None else world.namespaces_in_use()
         pods = {pod for namespace in namespaces for pod in _pods_named(namespace, end.pod, world)}
@@ -257,9 +260,9 @@ def _pod_of(end: LoggedEnd, world: World) -> Pod | None:
 
 
 def _pods_named(namespace: str, name: str, world: World) -> Iterator[Pod]:
-    """Yield the pod of a name, or the controller that made it: `cart-7d4b9-x2x4z` is one of `cart`."""
+    """Yield the pod of a name, or its controller: `cart-7d4b9-x2x4z` is a pod of `cart`."""
     parts = name.split("-")
-    for count in range(min(_GENERATED + 1, len(parts))):
+    for count in range(min(_GENERATED_NAME_PARTS + 1, len(parts))):
         candidate = "-".join(parts[: len(parts) - count])
         if world.find_workloads(namespace, candidate):
             yield Pod(namespace, candidate)
@@ -267,7 +270,7 @@ def _pods_named(namespace: str, name: str, world: World) -> Iterator[Pod]:
 
 
 def _service_at(host: str, world: World) -> Service | None:
-    """Return the Service that a host is, whose namespace and domain may be left out where there is no doubt."""
+    """Return the Service of a host. The host may leave out the namespace and the domain if it is still unambiguous."""
     name, _, rest = host.partition(":")[0].partition(".")
     namespace = rest.partition(".")[0]
     if namespace:
@@ -282,7 +285,7 @@ def _service_named(key: str, world: World) -> Service | None:
 
 
 def _service_port(service: Service, end: LoggedEnd, world: World) -> int | None:
-    """Return the port of a Service: as the line has it, or the one that leads to the port of the pod."""
+    """Return the port of a Service: the port of the line, or the port that leads to the port of the pod."""
     if end.service_port is not None or end.port is None:
         return end.service_port
     declared = world.services[service.key]

@@ -1,4 +1,4 @@
-"""Reads a log of decisions, of whatever proxies it is, and explains each of its lines by the manifests of today."""
+"""Reads a log of decisions of any proxies, and explains each line by the present manifests."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from eastgate.reports.why.others import explain_logged
 from eastgate.reports.why.proxies import explain_observation
 from eastgate.settings import Settings
 
-# Explains a decision in the log of `eastgate authorizer` by the manifests of today.
+# Explains a decision in the log of `eastgate authorizer` by the present manifests.
 
 
 def explain_record(record: Mapping[str, Any], authority: Authority) -> Explanation:
-    """Explain a record of the log. Raises QuestionError where it is about something that no manifest declares."""
+    """Explain a record of the log. Raises QuestionError if it names an object that no manifest declares."""
     allowed = record.get("verdict") == "allow"
     rule = f" rule {record['rule']}" if record.get("rule") is not None else ""
     by = f"{record['policy']}{rule}" if record.get("policy") else record.get("reason") or "a default"
@@ -39,7 +39,7 @@ def explain_record(record: Mapping[str, Any], authority: Authority) -> Explanati
 
 
 def _question_of(record: Mapping[str, Any], namespace: str) -> Question:
-    """Return the question of a check. Headers and queries are not in the log, so they are unknown."""
+    """Return the question of a check. Headers and queries are unknown, because they are not in the log."""
 
     def text(name: str) -> str | None:
         value = record.get(name)
@@ -64,17 +64,17 @@ def _question_of(record: Mapping[str, Any], namespace: str) -> Question:
 
 
 LoggedLine: TypeAlias = "Observation | LoggedDecision | Mapping[str, Any]"
-"""A decision of Eastgate's proxies, of proxies of others, or of `eastgate authorizer`."""
+"""A decision of Eastgate's proxies, of other proxies, or of `eastgate authorizer`."""
 
 _MESHES = IPv4Network("127.64.0.0/10")
-_ITSELF = "default/localhost"  # how proxies call the rule that lets a workload call itself
+_SELF_ACCESS_RULE = "default/localhost"  # the name in proxies of the rule that lets a workload call itself
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The decisions that lines tell of, each with its line. `aside` is the number of the other lines.
+    """The decisions in lines of a log, each with its line. `aside` is the number of the other lines.
 
-    `problems` say why lines tell of no decision. `is_foreign`: the lines are of proxies of others.
+    `problems` are the reasons why lines have no decision. `is_foreign`: the lines are from other proxies.
     """
 
     decisions: Sequence[tuple[str, LoggedLine]]
@@ -89,27 +89,29 @@ class Log:
 
     @property
     def is_local(self) -> bool:
-        """Return whether a local mesh wrote it. Its lines do not tell where its workloads are."""
+        """Return whether a local mesh wrote it. Its lines do not name the machines of its workloads."""
         return any((seen.source or "").startswith("127.") for seen in self.observations)
 
     def settings(self, settings: Settings) -> Settings:
-        """Return the settings by which the proxies decided. A caller from a network of local meshes is a workload."""
+        """Return the settings of the proxies. A caller from a network of local meshes is a workload."""
         if self.is_foreign:
             return settings
         return replace(settings.enforced(), local_networks=(_MESHES,) if self.is_local else ())
 
     def locate(self, authority: Authority) -> None:
-        """Give an Authority the addresses of a local mesh: a caller named localhost is the workload itself."""
+        """Add the addresses of a local mesh to an Authority: a caller named localhost is the workload itself."""
         if self.is_local:
-            itself = (seen for seen in self.observations if seen.who.startswith(_ITSELF) and seen.source is not None)
+            itself = (
+                seen for seen in self.observations if seen.who.startswith(_SELF_ACCESS_RULE) and seen.source is not None
+            )
             authority.assign_addresses({seen.workload: str(seen.source).rpartition(":")[0] for seen in itself})
 
 
 def read_log(text: str, check: str | None = None) -> Log:
     """Read lines; with `check`, only the decision of `eastgate authorizer` with that id.
 
-    If a log has lines of the authorizer, others are not looked at. A client chooses much of what is in a line, so that
-    lines of proxies of others count only if there is none of Eastgate's.
+    If a log has lines of the authorizer, other lines are ignored. A client controls much of the content of a line, so
+    lines of other proxies count only if there is no line of Eastgate's.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     records = [(line, find_record(line)) for line in lines]
@@ -117,9 +119,7 @@ def read_log(text: str, check: str | None = None) -> Log:
     if check is not None:
         checks = [(line, record) for line, record in checks if record.get("id") == check]
         if not checks:
-            problem = _no_line(
-                f"no line tells of the decision `{check}`", "pipe the log of `eastgate authorizer` into it"
-            )
+            problem = _no_line(f"no line has the decision `{check}`", "pipe the log of `eastgate authorizer` into it")
             return Log((), problems=[problem])
     if checks:
         return Log(checks)
@@ -164,7 +164,7 @@ def _read_foreign(lines: Sequence[str]) -> Log:
 
 
 def explain_line(logged: LoggedLine, authority: Authority, given: GivenEnds) -> Explanation:
-    """Explain a logged decision. Raises QuestionError where it is about something that no manifest declares."""
+    """Explain a logged decision. Raises QuestionError if it names an object that no manifest declares."""
     match logged:
         case Observation():
             return explain_observation(logged, authority)

@@ -1,4 +1,4 @@
-"""Explains a decision in the log of proxies of others, which a dialect has read, by the manifests of today."""
+"""Explains a decision in the log of other proxies, which a dialect has read, by the present manifests."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from eastgate.reports.why.ends import (
     require_called,
 )
 
-_ALL = 1_000_000  # rules of a layer
+_MAX_NEAREST_RULES = 1_000_000  # more than all rules of a layer
 
 
 def explain_logged(logged: LoggedDecision, authority: Authority, given: GivenEnds) -> Explanation:
-    """Explain a logged decision. Raises QuestionError where nobody knows what it is about."""
+    """Explain a logged decision. Raises QuestionError if its destination is unknown."""
     written = _origins_named(logged, authority)
     find = require_called if logged.cause.policy is None else find_called
     called = find(logged, given, authority.world) if logged.placements else None
@@ -75,17 +75,17 @@ def _json(origin: Origin) -> dict[str, object]:
 
 
 def _explain_hidden(logged: LoggedDecision, called: LocatedDestination, decision: Decision) -> Explanation:
-    """Explain what was refused for something that no line has: by the policies that look at it."""
+    """Explain a refusal for a reason that is not in the line: by the policies that could have refused."""
     origins = tuple(_possible(logged, decision))
     if origins:
-        comparison = Comparison(None, "the log does not have what was refused")
+        comparison = Comparison(None, "the log does not say what the proxy refused")
         return _explanation(logged, called, comparison, origins=origins)
     kinds = " or ".join(sorted(logged.cause.kinds))
     return _explanation(logged, called, Comparison(False, f"changed since: no {kinds} is in force there"))
 
 
 def _decide(logged: LoggedDecision, called: LocatedDestination, authority: Authority, given: GivenEnds) -> Decision:
-    """Ask the same question of the manifests, and of no layers but those of the proxy that has logged it."""
+    """Ask the manifests the same question, limited to the layers of the proxy that wrote the line."""
     caller = find_caller(logged, given, authority.world, authority.settings)
     question = Question(
         caller.source,
@@ -102,18 +102,18 @@ def _decide(logged: LoggedDecision, called: LocatedDestination, authority: Autho
     )
     decision = authority.enforced(question)
     authorizers = {ask.authorizer for layer in decision.layers for ask in layer.asks}
-    if authorizers:  # a denial of somebody else came after they had allowed
+    if authorizers:  # another denial came after the authorizers had allowed
         answers = dict.fromkeys(sorted(authorizers), logged.cause.external or "allow")
         decision = authority.enforced(replace(question, external_auth=answers))
     layers = tuple(layer for layer in decision.layers if layer.at in logged.placements)
     return decision if layers == decision.layers else decision.narrowed(layers, decision.arrival.request)
 
 
-# What the log means
+# The meaning of the line
 
 
 def _origins_named(logged: LoggedDecision, authority: Authority) -> tuple[Origin, ...]:
-    """Return the origins of the rule that a line names; of all rules where it names the policy alone."""
+    """Return the origins of the rule that a line names, or of all rules if the line names only the policy."""
     cause = logged.cause
     policy = next((policy for policy in authority.policies if policy.ref == cause.policy), None)
     if policy is None:
@@ -123,7 +123,7 @@ def _origins_named(logged: LoggedDecision, authority: Authority) -> tuple[Origin
 
 
 def _possible(logged: LoggedDecision, decision: Decision) -> Iterator[Origin]:
-    """Yield the texts of the kinds that may have decided, where the manifests decide by something else."""
+    """Yield the texts of kinds of policies that may have decided, if the manifests have another decider."""
     deciding = decision.outcome.rule.origin.policy if decision.outcome.rule is not None else None
     if deciding is not None and deciding.kind in logged.cause.kinds:
         return
@@ -150,7 +150,7 @@ def _denying_rules(decision: Decision) -> Iterator[Rule]:
 def _describe_named(logged: LoggedDecision, authority: Authority, written: tuple[Origin, ...]) -> str:
     cause = logged.cause
     if written:
-        return "the line does not say what was called, or no manifest declares it; this is the rule that it names"
+        return "the line does not name the destination, or no manifest declares it; this is the rule that it names"
     if any(policy.ref == cause.policy for policy in authority.policies):
         return f"{cause.policy} has no rule {cause.rule} any more"
     return f"no manifest has {cause.policy}"
@@ -166,7 +166,7 @@ def _compare(
 
 
 def _is_same(logged: LoggedDecision, decision: Decision) -> bool:
-    """Return whether what the log names decides today. Of several rules that deny, a proxy names any."""
+    """Return whether the rule that the log names decides now. If several rules deny, a proxy may name any of them."""
     cause, rule = logged.cause, decision.outcome.rule
     if cause.allowed:
         return True
@@ -182,10 +182,12 @@ def _is_same(logged: LoggedDecision, decision: Decision) -> bool:
 
 
 def _unknown_in_rules(decision: Decision) -> set[str]:
-    """Return what the line leaves out and what decides: a rule that would have allowed missed nothing else."""
+    """Return deciding attributes that the line does not have: the only ones that a rule missed which would
+    have allowed.
+    """
     if decision.allowed:
         return set()
     request = decision.arrival.request
-    misses = (miss for layer in decision.trace(nearest=_ALL).layers for miss in layer.nearest)
+    misses = (miss for layer in decision.trace(nearest=_MAX_NEAREST_RULES).layers for miss in layer.nearest)
     may_match = (miss.missed for miss in misses if truth(miss.rule.when, request) is None)
     return {str(atom.attribute) for atoms in may_match for atom in atoms}

@@ -1,4 +1,4 @@
-"""Explains a decision in the log of Eastgate's own proxies by the manifests of today."""
+"""Explains a decision in the log of Eastgate's own proxies by the present manifests."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _NONE = regex(r"(?:(?:in|e)gress/)?none-of-\d+(?:/\S+)?")
 _AT_GATEWAY = "gateways decide requests, not connections: look for the lines of the requests on it"
 _BY_PROXY = {
     "cannot-be-enforced": "the port was closed, because a policy there cannot be enforced as it is written",
-    UNREAD_MESSAGE: "the gateway refuses messages that it cannot read for certain, whatever the policies say of them",
-    NO_SESSION: "the gateway gives no stream without a session, whatever the policies say of it",
-    NO_SUCH_SESSION: "the gateway lets nobody into a session of somebody else's, whatever the policies say of it",
-    "unclear-route": "the gateway refuses what it cannot route for certain, whatever the policies say of it",
+    UNREAD_MESSAGE: "the gateway refuses messages that it cannot read for certain, whatever the policies say",
+    NO_SESSION: "the gateway gives no stream without a session, whatever the policies say",
+    NO_SUCH_SESSION: "the gateway refuses access to a session of another caller, whatever the policies say",
+    "unclear-route": "the gateway refuses requests that it cannot route for certain, whatever the policies say",
     "unknown-destination": "the routes were changing",
-    NO_ANSWER: "the authorizer did not answer, so that it was refused",
+    NO_ANSWER: "the authorizer did not answer, so the request was refused",
 }
 
 
 def explain_observation(observation: Observation, authority: Authority) -> Explanation:
-    """Explain a logged decision. Raises QuestionError where it is about something that no manifest declares."""
+    """Explain a logged decision. Raises QuestionError if it names an object that no manifest declares."""
     deciders = Deciders()
     decider, audited = deciders.decider_of(observation, authority), tuple(deciders.audited(observation, authority))
     if observation.level == "handshake":
@@ -43,7 +43,7 @@ def explain_observation(observation: Observation, authority: Authority) -> Expla
     along = destination.points if destination is not None else None
     decision = _decide_today(observation, authority.enforced(_question_of(observation, authority), along))
     if observation.destination is not None and destination is None:
-        comparison = Comparison(None, "changed since: the routes that led it there are others today")
+        comparison = Comparison(None, "changed since: today's routes do not lead the request there")
         return _explanation(observation, decider, comparison, decision, audited=audited)
     attached = frozenset(
         policy_name(attachment.policy.ref)
@@ -63,8 +63,9 @@ def _explanation(
     way: str | None = None,
     audited: tuple[Audited, ...] = (),
 ) -> Explanation:
-    """`way`: the route and the backend that a gateway has led the request to. `audited`: what audited policies would
-    have done, as the line tells.
+    """`way`: the route and the backend that the gateway chose.
+
+    `audited`: the effects of audited policies in the line.
     """
     position = f"  ({decider.position})" if decider.position else ""
     at = f" at {observation.time}" if observation.time else ""
@@ -92,7 +93,7 @@ def _explanation(
 
 
 def _question_of(observation: Observation, authority: Authority) -> Question:
-    """Return the question that a proxy has answered. Headers are not in its log, so they are unknown."""
+    """Return the question that a proxy answered. Headers are unknown, because they are not in its log."""
     address = observation.source.rpartition(":")[0].strip("[]") if observation.source else None
     return Question(
         caller_of(observation.peer, authority.settings),
@@ -124,14 +125,14 @@ def _asked_of(observation: Observation, authority: Authority) -> ends.Pod | ends
 def _handshake(observation: Observation) -> str:
     return (
         f"the TLS handshake failed before any policy was asked: {describe_handshake(observation.detail)}. "
-        f"Who called is not known; it came from {observation.source or 'somewhere'}"
+        f"The caller is not known; the connection came from {observation.source or 'somewhere'}"
     )
 
 
 def _decide_today(observation: Observation, decision: Decision) -> Decision:
-    """Decide again with what the log tells.
+    """Decide again with the data of the log.
 
-    Of a connection that is what was decided before any request was read. The query of a path is not logged.
+    For a connection, decide as before any request was read. The query of a path is not in the log.
     """
     layers, request = decision.layers, decision.arrival.request
     if observation.level == "connection":
@@ -154,13 +155,13 @@ def _compare(
     logged_name = end_of(_NONE.sub("none", observation.who))[1]
     is_same = logged_name in (_verdict_name(decision), UNREACHABLE, AUTHORIZER)
     if observation.asked and not (is_same and observation.allowed == decision.allowed):
-        return Comparison(None, "the authorizer decided, with what it knows and the log does not tell")
+        return Comparison(None, "the authorizer decided, with data that is not in the log")
     gone = _describe_removed(observation, decider, authority, attached)
     return compare(observation.allowed, decision, is_same=is_same, unknown=assumed_in(decision), gone=gone)
 
 
 def _verdict_name(decision: Decision) -> str:
-    """Return the name that a proxy would give to this verdict."""
+    """Return the name of this verdict in the logs of proxies."""
     outcome = decision.outcome
     if outcome.rule is not None:
         return name_of(outcome.rule.origin, 0)
@@ -172,7 +173,9 @@ def _verdict_name(decision: Decision) -> str:
 def _describe_removed(
     observation: Observation, decider: DecidedBy, authority: Authority, attached: frozenset[str]
 ) -> str:
-    """Describe what became of the policy that the line names; `attached` are those that are in force there today."""
+    """Describe the removal of the policy that the line names; `attached` are the policies that are in force
+    there now.
+    """
     policy, rule = rule_of(observation.decision)
     if policy is None:
         return ""

@@ -1,4 +1,4 @@
-"""Policies that take long to judge, as an attacker writes them."""
+"""Policies of an attacker, which take long to judge."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _SANDBOX = "cluster.local/ns/sandbox/sa/toy"
 
 
 def closed() -> Manifest:
-    """A policy that lets one account reach payments."""
+    """Return a policy that allows one account to reach payments."""
     return istio("p", "cluster.local/ns/shop/sa/web")
 
 
 def many_rules(name: str, number: int, *principals: str) -> Manifest:
-    """A policy for payments whose rules are all different. The last lets in who is named, or sandbox."""
+    """Return a policy for payments whose rules all differ. The last rule allows the named account, or sandbox."""
     rules: list[Manifest] = [
         {
             "from": [{"source": {"namespaces": [f"n{each}"]}}],

@@ -1,4 +1,4 @@
-"""Changes of one object, and what is said of them, in every dialect."""
+"""Changes of one object and their judgement, in every dialect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from eastgate import Settings
 from eastgate.authority.authority import Authority
 from eastgate.controller.admission.semantic import Judge, ObjectChange
-from eastgate.controller.admission.semantic.words import LONGEST_LINE, MOST_BYTES, limited
+from eastgate.controller.admission.semantic.words import MAX_LINE_CHARS, MAX_WARNING_BYTES, limited
 from eastgate.reports.invariants.objects import InvariantError, read_invariant
 from tests.controller.admission.semantic.world import (
     GATEWAY,
@@ -71,7 +71,7 @@ OPENINGS = {
 
 
 @pytest.mark.parametrize("name", OPENINGS)
-def test_an_opening_is_said_first(name: str) -> None:
+def test_openings_come_first(name: str) -> None:
     manifests, change, expected = OPENINGS[name]
     judgement = judge(authority(*manifests), ObjectChange.of(change))
     assert judgement.allowed
@@ -95,7 +95,7 @@ def test_the_removal_of_a_denial_opens() -> None:
     assert judgement.warnings == ("sandbox/* can now reach shop/payments:8443",)
 
 
-def test_what_decides_nothing_new_is_silent() -> None:
+def test_a_change_without_effect_has_no_warnings() -> None:
     judgement = judge(authority(gep("p", "shop/web")), ObjectChange.of(gep("q", "shop/web")))
     assert judgement.warnings == ()
     assert judgement.determined
@@ -115,7 +115,7 @@ def test_a_policy_that_cannot_be_read_is_not_silent() -> None:
     assert any(warning.startswith("not proven: ") for warning in warnings), warnings
 
 
-def test_what_there_is_no_time_for_is_not_silent() -> None:
+def test_a_judgement_without_time_has_a_warning() -> None:
     judgement = judge(authority(gep("p", "shop/web")), ObjectChange.of(gep("q", "sandbox/*")), budget=1e-9)
     assert judgement.warnings == ("not proven: there was no time left to compare the rest",)
     assert not judgement.determined
@@ -131,7 +131,7 @@ def test_judging_leaves_no_trace() -> None:
     keeping.close()
 
 
-def test_a_judge_follows_what_has_happened() -> None:
+def test_a_judge_follows_stored_changes() -> None:
     keeping = Judge(authority(gep("p", "shop/web")))
     change = gep("q", "sandbox/*")
     keeping.update([change, invariant("i")])
@@ -143,7 +143,7 @@ def test_a_judge_follows_what_has_happened() -> None:
     keeping.close()
 
 
-def test_a_judge_that_is_not_asked_keeps_nothing_of_what_has_happened() -> None:
+def test_an_idle_judge_does_not_keep_updates() -> None:
     keeping = Judge(authority(gep("p", "shop/web")))
     for number in range(50):
         keeping.update([gep(f"q{number}", "sandbox/*")])
@@ -153,13 +153,13 @@ def test_a_judge_that_is_not_asked_keeps_nothing_of_what_has_happened() -> None:
 
 
 def test_a_judge_that_could_not_follow_judges_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would judge by what was, and admit what breaks an Invariant now."""
+    """It would judge with an outdated state, and could admit a breach of an Invariant."""
     keeping = Judge(authority(gep("p", "shop/web")))
     with monkeypatch.context() as broken:
         broken.setattr(Authority, "update", _raise)
         keeping.update([gep("q", "sandbox/*")])
         _wait_until_followed(keeping)
-    with pytest.raises(RuntimeError, match="could not be taken over"):
+    with pytest.raises(RuntimeError, match="could not be applied"):
         keeping.judge(ObjectChange.of(gep("r", "shop/*")))
     keeping.close()
 
@@ -170,7 +170,7 @@ def _raise(*_: object) -> None:
 
 def _wait_until_followed(keeping: Judge) -> None:
     ends = time.monotonic() + PATIENCE
-    while any(follower._updates or follower._lock.locked() for follower in (*keeping._benches, keeping._standing)):
+    while any(follower._updates or follower._lock.locked() for follower in (*keeping._judging, keeping._standing)):
         assert time.monotonic() < ends
         time.sleep(0.01)
 
@@ -185,10 +185,10 @@ def test_an_event_loop_is_not_blocked() -> None:
 def test_lines_are_short_and_few() -> None:
     many = [gep("p", *(f"{name}-{number}/account" for number in range(40) for name in ("a-long-name", "another")))]
     warnings = judge(authority(gep("p", "shop/web")), ObjectChange.of(many[0])).warnings
-    assert all(len(warning) <= LONGEST_LINE for warning in warnings)
+    assert all(len(warning) <= MAX_LINE_CHARS for warning in warnings)
     assert "more can now reach shop/payments:8443" in warnings[0]
     lots = limited(f"{number} {'x' * 100}" for number in range(100))
-    assert sum(len(warning.encode()) for warning in lots) <= MOST_BYTES
+    assert sum(len(warning.encode()) for warning in lots) <= MAX_WARNING_BYTES
     assert lots[-1].startswith("and ")
 
 
@@ -201,7 +201,7 @@ def _refused(manifests: list[Manifest], change: Manifest, *invariants: Manifest,
 
 
 @pytest.mark.parametrize("home", ["shop", None])
-def test_what_breaks_an_invariant_is_refused_with_the_request_and_the_field(home: str | None) -> None:
+def test_a_breach_of_an_invariant_is_refused_with_the_request_and_the_field(home: str | None) -> None:
     refusal = _refused([gep("p", "shop/web")], gep("q", "sandbox/*"), invariant("i", home=home, existingOnly=True))
     assert refusal.startswith(f"breaks {'Invariant/shop/i' if home else 'ClusterInvariant/i'}: ")
     assert "sa:sandbox/" in refusal
@@ -209,14 +209,14 @@ def test_what_breaks_an_invariant_is_refused_with_the_request_and_the_field(home
     assert "AuthorizationPolicy/shop/q rule 0 allows it at spec.rules[0]" in refusal
 
 
-def test_what_was_broken_before_is_refused_only_where_it_gets_worse() -> None:
+def test_an_already_broken_invariant_refuses_only_further_breaches() -> None:
     broken = [gep("p", "sandbox/toy")]
     stated = invariant("i", includeFuture=True)
     assert _refused(broken, gep("q", "shop/web"), stated) == ""
     assert "sa:sandbox/" in _refused(broken, gep("q", "sandbox/*"), stated)
 
 
-def test_an_invariant_that_includes_the_future_is_about_what_does_not_exist_yet() -> None:
+def test_an_invariant_that_includes_the_future_covers_future_workloads() -> None:
     others = gep("q", "sandbox/*")
     others["spec"]["targetRefs"][0]["selector"]["matchLabels"] = {"app": "payments", "tier": "new"}
     manifests = [gep("p", "shop/web")]
@@ -233,7 +233,7 @@ def test_always_is_broken_by_a_denial() -> None:
     assert _refused(manifests, gep("d", "shop/*", action="DENY"), always) == ""
 
 
-def test_what_is_not_proven_is_refused_where_an_invariant_says_so() -> None:
+def test_an_unproven_change_is_refused_if_an_invariant_requires_proof() -> None:
     change = ObjectChange.of(gep("q", "sandbox/*"))
     for unproven, refused in (("Warn", False), ("Refuse", True)):
         read = [read_invariant(invariant("i", unproven=unproven))]
@@ -257,7 +257,9 @@ def test_a_label_by_which_an_invariant_selects_namespaces_is_refused_where_it_br
     other["metadata"]["labels"]["pci"] = "true"
     assert _refused(manifests, other, stated) == ""
     stated["spec"]["onNotProven"] = "Refuse"
-    assert _refused([gep("p", "vault/app"), plain], trusted, stated) == ""  # it is broken before, and holds after
+    assert (
+        _refused([gep("p", "vault/app"), plain], trusted, stated) == ""
+    )  # broken before the change, and kept after it
     assert "those of vault change" in _refused([gep("p", "sandbox/toy"), trusted], plain, stated)
 
 
@@ -273,12 +275,12 @@ def test_a_service_that_an_invariant_is_about_may_not_lead_to_open_pods() -> Non
 
 
 @pytest.mark.parametrize("label", ["app", "tier"])
-def test_a_pod_that_becomes_what_an_invariant_is_about_is_refused_where_it_is_open(label: str) -> None:
+def test_a_pod_that_becomes_a_destination_of_an_invariant_is_refused_if_it_is_open(label: str) -> None:
     stated = invariant("i", existingOnly=True)
     stated["spec"]["never"]["to"] = {"pods": {"matchLabels": {label: "cards"}}}
     open_pod, closed_pod = pod("shop", "other"), pod("shop", "payments")
     manifests = [gep("p", "shop/web"), open_pod]
-    for each, is_refused in ((open_pod, True), (closed_pod, label == "app")):  # `app` is what the policy selects by
+    for each, is_refused in ((open_pod, True), (closed_pod, label == "app")):  # the policy selects by `app`
         labelled = {**each, "metadata": {**each["metadata"], "labels": {**each["metadata"]["labels"], label: "cards"}}}
         assert bool(_refused(manifests, labelled, stated)) is is_refused
         labels = {**each["metadata"]["labels"], "other": "cards"}

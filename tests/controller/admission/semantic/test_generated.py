@@ -1,4 +1,4 @@
-"""On generated worlds: what a judge is silent about, a comparison of everything finds nothing in."""
+"""On generated worlds: a judgement without warnings agrees with a complete comparison."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _name(manifest: Manifest) -> tuple[str, str, str | None, str]:
 
 
 def _check(data: st.DataObject, manifests: list[Manifest], others: list[Manifest], chosen: Settings) -> None:
-    """Judge changes one after the other, each of the same world, and hold each against a whole comparison."""
+    """Judge changes of the same world one after the other, and compare each judgement with a complete comparison."""
     try:
         given = _authority(manifests, chosen)
     except ManifestError:
@@ -53,7 +53,7 @@ def _check(data: st.DataObject, manifests: list[Manifest], others: list[Manifest
         warned = any(" can now reach " in each or each.startswith("not proven: ") for each in judgement.warnings)
         report = diff(given, new, unread=False)
         assert warned or not report.wider, (changed, removed, report.changes)
-        # An ingress policy tells callers apart that it has no say in, which a whole comparison takes for a doubt
+        # An ingress policy distinguishes callers of other layers, for which a complete comparison has a doubt
         if changed["kind"] != "NetworkPolicy":
             assert warned or not report.unproven or given.rejected or new.rejected, report.unproven
         closed = any(" can no longer reach " in each for each in judgement.warnings)

@@ -1,4 +1,4 @@
-"""The judge under load: whom it judges, and what becomes of changes that it has no time for."""
+"""The judge under load: the clients that it serves, and the answer to changes after their time has run out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from eastgate.controller.admission.semantic import Judge, ObjectChange
-from eastgate.controller.admission.semantic.bench import Bench
+from eastgate.controller.admission.semantic.bench import JudgingCopies
 from eastgate.controller.admission.semantic.model import ChangeJudgement
 from eastgate.controller.admission.turns import ReviewClient
 from eastgate.reports.invariants.objects import InvariantObject, read_invariant
@@ -43,7 +43,7 @@ def test_how_many_rules_a_policy_has_hides_no_breach(rules: int) -> None:
 
 
 def test_how_many_invariants_a_namespace_has_hides_no_breach_of_the_clusters() -> None:
-    """An owner of a namespace makes any number of them, and the cluster's is the last."""
+    """An owner of a namespace can add many Invariants, and the Invariant of the cluster comes last."""
 
     def of_owner(number: int) -> Manifest:
         callers, to = {"serviceAccounts": [f"shop/nobody-{number}"]}, {"pods": {"matchLabels": {"app": "payments"}}}
@@ -64,11 +64,11 @@ def test_an_invariant_that_was_broken_before_is_found_to_get_worse_among_many_ru
     assert not judge(before, ObjectChange.of(worse), _read(invariant("i", includeFuture=True))).allowed
 
 
-# What there is no time for
+# Changes without time for a judgement
 
 
 @pytest.mark.parametrize("unproven", ["Warn", "Refuse"])
-def test_what_there_was_no_time_for_is_refused_whatever_is_said_of_what_is_not_proven(unproven: str) -> None:
+def test_a_change_without_time_for_a_judgement_is_refused_with_any_on_not_proven(unproven: str) -> None:
     keeping = Judge(authority(closed()), _read(invariant("i", unproven=unproven)))
     judgement = keeping.refuse_unjudged(ObjectChange.of(gep("q", "sandbox/*")))
     assert judgement.refusals == (
@@ -111,7 +111,7 @@ _NOT_ABOUT = {
 
 @pytest.mark.parametrize("name", ABOUT_SHOP)
 @pytest.mark.parametrize("home", ["shop", None])
-def test_what_no_invariant_is_about_is_not_refused_for_load(name: str, home: str | None) -> None:
+def test_a_change_without_invariants_is_not_refused_under_load(name: str, home: str | None) -> None:
     stated = invariant("i", home=home)
     if home is None:
         stated["spec"]["never"]["to"]["namespaces"] = {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}
@@ -167,7 +167,7 @@ def test_an_invariant_can_always_be_removed_and_is_always_validated() -> None:
         ),
     ],
 )
-def test_an_invariant_refuses_what_is_not_proven_in_its_own_namespace_alone(change: Manifest) -> None:
+def test_an_invariant_refuses_unproven_changes_in_its_own_namespace_only(change: Manifest) -> None:
     tenant = invariant("i", unproven="Refuse")
     judgement = judge(authority(closed()), ObjectChange.of(change), _read(tenant), budget=1e-9)
     assert judgement.allowed
@@ -175,7 +175,7 @@ def test_an_invariant_refuses_what_is_not_proven_in_its_own_namespace_alone(chan
     assert not judge(authority(closed()), ObjectChange.of(own), _read(tenant), budget=1e-9).allowed
 
 
-def test_an_invariant_about_what_does_not_exist_refuses_nothing_elsewhere() -> None:
+def test_an_invariant_with_missing_destinations_refuses_nothing_elsewhere() -> None:
     tenant = invariant("i", unproven="Refuse")
     tenant["spec"]["never"]["to"] = {"services": ["shop/nowhere"]}
     change = gep("q", "sandbox/*")
@@ -188,20 +188,20 @@ def test_an_invariant_about_what_does_not_exist_refuses_nothing_elsewhere() -> N
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Judging a change named `slow` takes until this is set."""
-    go_on, really = threading.Event(), Bench.judge
+    """Block the judgement of a change named `slow` until this is set."""
+    go_on, really = threading.Event(), JudgingCopies.judge
 
-    def wait(bench: Bench, change: ObjectChange) -> ChangeJudgement:
+    def wait(judging: JudgingCopies, change: ObjectChange) -> ChangeJudgement:
         assert change.ref.name != "slow" or go_on.wait(PATIENCE)
-        return really(bench, change)
+        return really(judging, change)
 
-    monkeypatch.setattr(Bench, "judge", wait)
+    monkeypatch.setattr(JudgingCopies, "judge", wait)
     yield go_on
     go_on.set()
 
 
 @pytest.mark.parametrize("client", [OTHER_USER, OTHER_PEER])
-def test_who_asks_for_much_keeps_no_other_user_waiting(held: threading.Event, client: ReviewClient) -> None:
+def test_a_busy_user_does_not_delay_other_users(held: threading.Event, client: ReviewClient) -> None:
     async def run() -> None:
         slow = [
             asyncio.ensure_future(keeping.judge_in_thread(ObjectChange.of(gep("slow", "shop/web")), ATTACKER))
@@ -239,7 +239,7 @@ def test_updates_do_not_pile_up_where_nothing_is_judged() -> None:
     end = asyncio.new_event_loop()
     end.run_until_complete(keeping.judge_in_thread(ObjectChange.of(gep("q", "shop/web"))))
     end.close()
-    assert all(len(follower._updates) < 600 for follower in (*keeping._benches, keeping._standing))
+    assert all(len(follower._updates) < 600 for follower in (*keeping._judging, keeping._standing))
     keeping.close()
 
 

@@ -9,7 +9,7 @@ from eastgate import Authority, Settings
 from eastgate.authority.reading import read_plain
 from eastgate.cluster.unread import Handling
 from eastgate.controller.admission.semantic import ChangeJudgement, ObjectChange
-from eastgate.controller.admission.semantic.bench import Bench
+from eastgate.controller.admission.semantic.bench import JudgingCopies
 from eastgate.controller.admission.semantic.concerning import Concerns
 from eastgate.reports.invariants.objects import InvariantObject
 
@@ -148,6 +148,6 @@ def judge(
     *,
     budget: float | None = None,
 ) -> ChangeJudgement:
-    """Judge one change of an authority, which stays as it is."""
+    """Judge one change of an authority, which is not modified."""
     invariants = list(invariants)
-    return Bench(authority, invariants, budget, Concerns(authority, invariants)).judge(change)
+    return JudgingCopies(authority, invariants, budget, Concerns(authority, invariants)).judge(change)

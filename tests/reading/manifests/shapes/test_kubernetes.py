@@ -1,4 +1,4 @@
-"""Metadata and label selectors of a policy: what is accepted, and what a selector then selects."""
+"""Metadata and label selectors of a policy: the accepted forms, and the objects that a selector selects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SELECTOR: Record[None] = label_selector()
 
 
 def found_in(shape: Record[None], metadata: str, rest: str = "spec: {}") -> list[tuple[str, str]]:
-    """Code and underlined text of what is wrong with a document of this metadata."""
+    """Return the code and the underlined text of each error in a document with this metadata."""
     reporter = Reporter()
     check(shape, node_of(f"apiVersion: a/v1\nkind: Policy\nmetadata: {metadata}\n{rest}"), Check(reporter, None))
     return [(d.code.id, d.span.underlined if d.span else "") for d in reporter]
@@ -34,7 +34,7 @@ GOOD_METADATA = [
 
 
 @pytest.mark.parametrize("metadata", GOOD_METADATA)
-def test_what_a_cluster_or_a_person_writes_into_metadata_is_accepted(metadata: str) -> None:
+def test_usual_metadata_is_accepted(metadata: str) -> None:
     assert found_in(NAMESPACED, metadata) == []
 
 
@@ -52,7 +52,7 @@ def test_what_a_cluster_or_a_person_writes_into_metadata_is_accepted(metadata: s
         (CLUSTER, "{name: a, namespace: b}", (codes.NAMESPACE_ON_CLUSTER_SCOPED, "namespace")),
     ],
 )
-def test_what_the_api_server_would_reject_or_drop_is_an_error(
+def test_metadata_that_an_api_server_rejects_or_drops_is_an_error(
     shape: Record[None], metadata: str, expected: tuple[Code, str]
 ) -> None:
     code, underlined = expected
@@ -101,7 +101,7 @@ SELECTORS = [
 
 
 @pytest.mark.parametrize(("written", "selector"), SELECTORS)
-def test_a_selector_is_accepted_and_means_what_kubernetes_means(written: str, selector: Selector) -> None:
+def test_a_selector_has_the_meaning_of_kubernetes(written: str, selector: Selector) -> None:
     assert said(SELECTOR, written) == []
     assert selector_of(node_of(written)) == selector
 

@@ -1,4 +1,4 @@
-"""Shapes: what fits is accepted, every difference is said once, at its place, with what to write instead."""
+"""Shapes: valid values are accepted, and every error is reported once, at its place, with the text to write instead."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def node_of(text: str) -> Node:
 
 
 def said(shape: Shape[None], text: str) -> list[Said]:
-    """Everything that is said about the value of `it:`."""
+    """Return all findings about the value of `it:`."""
     reporter = Reporter()
     root = node_of(f"it: {text}")
     check(Record("all", {"it": Field(shape)}), root, Check(reporter, None))
@@ -77,7 +77,7 @@ FITS: list[tuple[Shape[None], str]] = [
 
 
 @pytest.mark.parametrize(("shape", "written"), FITS)
-def test_what_fits_is_accepted(shape: Shape[None], written: str) -> None:
+def test_valid_values_are_accepted(shape: Shape[None], written: str) -> None:
     assert said(shape, written) == []
 
 
@@ -136,7 +136,7 @@ WRONG: dict[Code, list[tuple[Shape[None], str, str, str, str]]] = {
     ("code", "shape", "written", "underlined", "message", "way_out"),
     [(code, *row) for code, rows in WRONG.items() for row in rows],
 )
-def test_a_difference_is_said_once_with_its_place_and_its_way_out(
+def test_an_error_is_reported_once_with_its_place_and_a_help(
     code: Code, shape: Shape[None], written: str, underlined: str, message: str, way_out: str
 ) -> None:
     assert said(shape, written) == [(code, message, underlined, way_out)]
@@ -150,11 +150,11 @@ def test_a_difference_is_said_once_with_its_place_and_its_way_out(
         ("{city: a, road: b}", "road", "did you mean `street`?"),
         ("{city: a, harbours: b}", "harbours", "write ports: [..]"),
         ("{city: a, colour: b}", "colour", FIELDS),
-        ("{city: a, notPorts: [1]}", "notPorts", "`ports` cannot be negated: write those that are meant"),
-        ("{City: a}", "City", "did you mean `city`?"),  # and is not missing as well
+        ("{city: a, notPorts: [1]}", "notPorts", "`ports` cannot be negated: list the values to match"),
+        ("{City: a}", "City", "did you mean `city`?"),  # and it is not reported as missing
     ],
 )
-def test_an_unknown_field_is_told_which_one_was_meant(written: str, key: str, way_out: str) -> None:
+def test_an_unknown_field_gets_a_suggestion(written: str, key: str, way_out: str) -> None:
     assert said(place, written) == [(codes.UNKNOWN_FIELD, f"unknown field `{key}` in a place", key, way_out)]
 
 
@@ -172,7 +172,7 @@ def test_all_differences_of_a_document_are_said_however_deep_they_are() -> None:
     ]
 
 
-def test_what_is_missing_is_shown_at_the_key_of_the_mapping_or_at_the_list_entry() -> None:
+def test_a_missing_field_is_shown_at_the_key_of_the_mapping_or_at_the_list_entry() -> None:
     assert [underlined for _, _, underlined, _ in said(place, "\n  street: x")] == ["it"]
     assert [underlined for _, _, underlined, _ in said(places, "\n- street: x")] == ["street: x"]
 
@@ -181,18 +181,18 @@ def test_what_is_missing_is_shown_at_the_key_of_the_mapping_or_at_the_list_entry
     ("written", "ran"),
     [
         ("{city: a}", True),
-        ("{city: a, colour: blue}", True),  # what else is written can still be judged
+        ("{city: a, colour: blue}", True),  # the other fields can still be checked
         ("{city: a, planet: b}", True),
         ("{city: 1}", False),
         ("{city: }", False),
         ("{street: a}", False),
-        ("{city: a, strete: b}", False),  # the field that the rule reads may be the one that is misspelt
+        ("{city: a, strete: b}", False),  # the field that the rule reads may be the misspelt one
         ("{city: a, ports: x}", False),
         ("{city: a, ports: [x]}", False),  # a rule reads entries as it reads fields
         ("Kyiv", False),
     ],
 )
-def test_the_rules_of_a_record_see_only_records_whose_fields_have_the_right_types(written: str, ran: bool) -> None:
+def test_rules_of_a_record_run_only_if_its_fields_have_the_right_types(written: str, ran: bool) -> None:
     seen: list[Node] = []
     ruled: Record[None] = Record(
         place.what, place.fields, (lambda node, _: seen.append(node),), place.misspelt, foreign=place.foreign
@@ -202,14 +202,14 @@ def test_the_rules_of_a_record_see_only_records_whose_fields_have_the_right_type
 
 
 @pytest.mark.parametrize(("written", "ran"), [("[]", True), ("[a]", True), ("[a, 1]", False), ("a", False)])
-def test_the_rule_of_a_list_sees_only_lists_whose_entries_have_the_right_types(written: str, ran: bool) -> None:
+def test_the_rule_of_a_list_runs_only_if_its_entries_have_the_right_types(written: str, ran: bool) -> None:
     seen: list[Node] = []
     said(ListOf(text, rule=lambda node, _: seen.append(node)), written)
     assert bool(seen) is ran
 
 
 @pytest.mark.parametrize(("written", "ran"), [("{}", True), ("{a: b}", True), ("{a: 1}", False), ("{a: }", False)])
-def test_the_rule_of_a_mapping_sees_only_mappings_whose_values_have_the_right_types(written: str, ran: bool) -> None:
+def test_the_rule_of_a_mapping_runs_only_if_its_values_have_the_right_types(written: str, ran: bool) -> None:
     seen: list[Node] = []
     said(MapOf(text, rule=lambda node, _: seen.append(node)), written)
     assert bool(seen) is ran
@@ -228,12 +228,12 @@ def test_a_choice_says_why_a_value_that_one_might_expect_is_not_allowed() -> Non
 
 def test_check_answers_whether_the_node_itself_fits() -> None:
     to: Check[None] = Check(Reporter(), None)
-    assert check(places, node_of("[{}]"), to)  # a list it is; its entry is reported
+    assert check(places, node_of("[{}]"), to)  # it is a list; its entry is reported
     assert len(to.reporter.diagnostics) == 1
     assert not check(places, node_of("{a: b}"), to)
 
 
-def test_what_somebody_wrote_is_quoted_short_enough_for_a_sentence() -> None:
+def test_long_texts_are_shortened_in_messages() -> None:
     assert quoted("web") == "`web`"
     assert quoted("") == '`""`'
     assert len(quoted("a" * 1000)) < 100

@@ -1,4 +1,4 @@
-"""Lua as Envoy runs it: a script that answers each text with a text, in an Envoy that never outlives its test."""
+"""Lua as Envoy runs it: a script that answers each text with a text, in an Envoy that ends with its test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Answer", "ask", "running_lua"]
 Answer = Callable[..., bytes]
 """Sends a body, and the headers that may follow it, and returns the body of the answer."""
 
-# `answer` is what the script under test defines. Its errors are the answer too.
+# The script under test defines `answer`. Its errors are answers too.
 _DRIVER = """
 local function unhex(text) return (text:gsub("%x%x", function(code) return string.char(tonumber(code, 16)) end)) end
 local function hex(text) return (text:gsub(".", function(c) return string.format("%02x", c:byte()) end)) end
@@ -42,7 +42,7 @@ end
 
 @contextmanager
 def running_lua(script: str, folder: Path, driver: str = _DRIVER) -> Iterator[Answer]:
-    """Run an Envoy whose Lua filter has this script and a driver behind it, and give what sends requests to it."""
+    """Run an Envoy whose Lua filter has this script and a driver, and return a function that sends requests to it."""
     port = free_port()
     config = folder / "lua.json"
     config.write_text(json.dumps({"static_resources": {"listeners": [_listener(port, script + driver)]}}), "utf-8")
@@ -69,7 +69,7 @@ def running_lua(script: str, folder: Path, driver: str = _DRIVER) -> Iterator[An
 
 
 def ask(answer: Answer, rows: list[tuple[bytes, ...]]) -> list[bytes]:
-    """Return the script's answers to rows of arguments. An answer that is an error begins with `!`, else with `=`."""
+    """Return the script's answers to rows of arguments. An error begins with `!`, any other answer with `=`."""
     body = b"".join(b" ".join(b"x" + field.hex().encode() for field in row) + b"\n" for row in rows)
     lines = answer(body).split(b"\n")
     assert len(lines) == len(rows), lines[:3]

@@ -1,4 +1,4 @@
-"""Lua inside Envoy reads messages as Python does: the same ones, and the same of them."""
+"""Lua inside Envoy reads messages as Python does: it accepts the same messages, with the same content."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def _in_python(body: bytes) -> tuple[Message, ...] | str:
         return error.problem.value
 
 
-def test_what_python_reads(lua: Answer) -> None:
+def test_lua_reads_the_messages_that_python_reads(lua: Answer) -> None:
     bodies = [json.dumps(value, ensure_ascii=ascii_).encode() for value, _ in READABLE for ascii_ in (True, False)]
     bodies += [json.dumps([value for value, _ in READABLE], indent=1).encode()]
     bodies += [START + tail + b"}}" for tail in HARMLESS]
     assert _in_lua(lua, bodies) == [read_messages(body) for body in bodies]
 
 
-def test_what_python_refuses(lua: Answer) -> None:
+def test_lua_refuses_the_messages_that_python_refuses(lua: Answer) -> None:
     cases: list[tuple[bytes, MessageProblem]] = [(json.dumps(value).encode(), problem) for value, problem in REFUSED]
     cases += BYTES
     assert _in_lua(lua, [body for body, _ in cases]) == [problem.value for _, problem in cases]
@@ -82,7 +82,7 @@ _PIECES = [
 
 
 def _mutants(count: int) -> list[bytes]:
-    """Messages with a few pieces of text put in, taken out or exchanged."""
+    """Yield messages with a few pieces of text inserted, removed or exchanged."""
     chance = random.Random(3)  # noqa: S311 - the same for each run
     bodies: list[bytes] = []
     texts = [json.dumps(value, ensure_ascii=False) for value, _ in READABLE]
@@ -100,7 +100,7 @@ def _mutants(count: int) -> list[bytes]:
 
 
 def _members() -> list[bytes]:
-    """Messages whose members are right by chance, and in any order."""
+    """Yield messages with random members in any order."""
     chance = random.Random(4)  # noqa: S311 - the same for each run
     values: dict[str, list[Any]] = {
         "jsonrpc": ["2.0"] * 8 + ["1.0", 2, None],

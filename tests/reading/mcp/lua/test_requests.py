@@ -43,12 +43,12 @@ def _row(method: str, headers: Headers, body: bytes) -> tuple[bytes, ...]:
     return (method.encode(), body, *(text.encode() for header in headers for text in header))
 
 
-def test_what_python_reads(lua: Answer) -> None:
+def test_lua_reads_the_messages_that_python_reads(lua: Answer) -> None:
     rows = [_row(method, headers, body) for method, headers, body, _ in READABLE]
     assert ask(lua, rows) == [f"={len(messages)}".encode() for *_, messages in READABLE]
 
 
-def test_what_python_refuses(lua: Answer) -> None:
+def test_lua_refuses_the_messages_that_python_refuses(lua: Answer) -> None:
     rows = [_row(method, headers, body) for method, headers, body, _ in REFUSED]
     assert ask(lua, rows) == [f"={problem}".encode() for *_, problem in REFUSED]
 

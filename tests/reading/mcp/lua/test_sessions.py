@@ -1,4 +1,4 @@
-"""Lua inside Envoy treats session ids as Python does, and computes what the standard says."""
+"""Lua inside Envoy treats session ids as Python does, and computes the HMAC of the standard."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def lua(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answer]:
 
 
 @pytest.mark.parametrize(("key", "peer", "backend", "token"), FORGED)
-def test_nobody_else_can_use_it(lua: Answer, key: bytes, peer: str, backend: str, token: str) -> None:
+def test_no_other_agent_can_use_it(lua: Answer, key: bytes, peer: str, backend: str, token: str) -> None:
     given = wrap_session(KEY, PEER, BACKEND, "id")
     sent = token.format(given, given)
     assert unwrap_session(key, peer, backend, sent) is None
@@ -108,7 +108,7 @@ def test_the_vectors_of_the_standard(lua: Answer) -> None:
     assert ask(lua, rows) == [b"=" + digest.encode() for _, _, digest in VECTORS]
 
 
-def test_lua_computes_what_python_computes(lua: Answer) -> None:
+def test_lua_computes_the_same_as_python(lua: Answer) -> None:
     chance = random.Random(1)  # noqa: S311 - the same for each run
     messages = [chance.randbytes(length) for length in (*range(140), 1000, 4096)]
     keys = [chance.randbytes(chance.choice((1, 16, 32, 63, 64, 65, 200))) for _ in messages]

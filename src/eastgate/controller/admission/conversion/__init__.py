@@ -1,7 +1,8 @@
 """Conversion of stored policies between the versions of their kind, for the API server.
 
-It is total: whatever is stored has a form in every version, since one object without would make every list fail. What a
-version cannot say travels in an annotation, and the form without it never allows more than the original.
+The conversion is total: every stored policy has a form in every version, since one object without a form would make
+every list fail. An annotation holds the parts that a version cannot express. The form without the annotation never
+allows more than the original.
 """
 
 from eastgate.controller.admission.conversion.objects import (

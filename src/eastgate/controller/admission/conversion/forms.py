@@ -1,18 +1,18 @@
-"""The spec of an AuthorizationPolicy in another version: the same where that can be said, else what denies more.
+"""The spec of an AuthorizationPolicy in another version: an equivalent form, or else a form that denies more.
 
-A form that says the same is what `convert` writes. Where there is none, the form depends on nothing but the policy, and
-must be right beside any other policies:
+`convert` writes an equivalent form. If there is none, the form depends only on the policy, and must be correct together
+with any other policies:
 
-| the policy | its form in v1alpha1 | why nothing smaller is right |
+| the policy | its form in v1alpha1 | why a smaller form is wrong |
 |---|---|---|
-| several targets that one selector can name | that selector, the same rules | it is the same |
+| several targets that one selector can express | that selector, the same rules | it is equivalent |
 | ALLOW on several others | a selector that covers all, no rules | rules would allow more beside the ALLOW of others |
 | DENY on several others | a selector that covers all, everything is denied | its presence ends a baseline that denies |
-| APPLICATION | its targets, everything is denied | v1alpha1 has no such level, which would be open without it |
-| one that cannot be read | every pod of the namespace, everything is denied | nobody knows what it denies |
+| APPLICATION | its targets, everything is denied | v1alpha1 has no such level; without the form it would be open |
+| a policy with errors | every pod of the namespace, everything is denied | the requests that it denies are unknown |
 
-Nothing that is namespaced comes before the Admin tier: what a ClusterAuthorizationPolicy of that tier allows at NETWORK
-is allowed there whatever stands here.
+A namespaced policy cannot override the Admin tier: a request that a ClusterAuthorizationPolicy of that tier allows at
+NETWORK stays allowed.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from eastgate.dialects import gep3779, registered
 from eastgate.reading.manifests import Document, Node, Plain
 from eastgate.settings import MeshMode, Settings
 
-# One target in place of several: the pods that any of them selects, or more where one selector cannot say that.
+# One target in place of several: it selects the pods of all of them, or more if one selector cannot express that.
 
 
-_MOST_VALUES = 64  # of a requirement, as the definitions have it
+_MAX_VALUES = 64  # of a requirement, as in the definitions
 
 EVERY_POD: dict[str, Plain] = {"group": "", "kind": "Pod", "selector": {}}
 
@@ -51,7 +51,7 @@ class TargetCover:
 
 
 def cover(targets: Sequence[PodsTarget | TargetedService]) -> TargetCover:
-    """Return one target for all of these. Which pods a Service has is not known here: every pod covers them."""
+    """Return one target for all of these. The pods of Services are unknown here, so several Services need every pod."""
     services = {target.name for target in targets if isinstance(target, TargetedService)}
     selectors = list(dict.fromkeys(_requirements(target) for target in targets if isinstance(target, PodsTarget)))
     if not services:
@@ -67,7 +67,7 @@ def _requirements(target: PodsTarget) -> frozenset[Requirement]:
 
 
 def _cover_pods(selectors: Sequence[frozenset[Requirement]]) -> TargetCover:
-    """ALL requirements of a selector hold, so that those which all selectors share hold for every pod of ANY."""
+    """Return a target for all selectors. Every pod of ANY selector meets the requirements that ALL selectors share."""
     shared = frozenset.intersection(*selectors)
     if shared in selectors:
         return TargetCover(_target(shared), exact=True)
@@ -83,17 +83,17 @@ def _keys_of_all(rests: Sequence[frozenset[Requirement]]) -> list[str]:
 
 
 def _either(rests: Sequence[frozenset[Requirement]], key: str) -> Requirement | None:
-    """Return that a label has ANY of the values that one of these wants; None where they are too many."""
+    """Return a requirement for ANY of the values of a label that these want, or None if there are too many."""
     wanted = [each.values for rest in rests for each in rest if each.key == key and each.operator is Operator.IN]
     values = frozenset[str]().union(*wanted)
-    return Requirement(key, Operator.IN, values) if len(values) <= _MOST_VALUES else None
+    return Requirement(key, Operator.IN, values) if len(values) <= _MAX_VALUES else None
 
 
 def _target(requirements: frozenset[Requirement]) -> dict[str, Plain]:
     return {"group": "", "kind": "Pod", "selector": write_selector(Selector(frozenset(), requirements))}
 
 
-# Nodes of plain data that nobody needs positions of.
+# Nodes of plain data, without positions.
 
 
 _SOURCE = SourceText("converted", "")
@@ -122,12 +122,12 @@ VERSIONS = (_OLD, _NEW)
 STORED = _NEW
 _RULES = {_OLD: "tcpRules", _NEW: "rules"}
 _WRITERS = {_OLD: gep_writing.v1alpha1, _NEW: gep_writing.v1alpha2}
-# Some targets fit the level in one kind of mesh only. Which one this is does not matter here.
+# Some targets fit the level in one kind of mesh only. The conversion accepts any kind.
 _SETTINGS = tuple(Settings.from_mapping({"meshMode": str(mode)}) for mode in MeshMode)
 
 
 class Narrowing(Enum):
-    """Why a form denies more than the policy."""
+    """The reason for which a form denies more than the policy."""
 
     SEVERAL_TARGETS = auto()
     APPLICATION = auto()
@@ -136,17 +136,17 @@ class Narrowing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A spec in another version; `narrowing` is why it denies more, None where it says the same."""
+    """A spec in another version; `narrowing` is why it denies more, or None for an equivalent form."""
 
     spec: dict[str, Any]
     narrowing: Narrowing | None = None
 
 
 def form_in(version: str, spec: object, namespace: str) -> Form:
-    """Return the form in one version of a spec in the other, of a policy in a namespace. Never raises."""
+    """Return the form of a spec in another version, for a policy in a namespace. Never raises an error."""
     try:
         return _form_in(version, spec, namespace)
-    except Exception:  # one stored object must not make lists of all of them fail
+    except Exception:  # one stored object must not make every list fail
         fields = {"namespace": namespace}
         _LOG.exception("a policy of the namespace %s could not be converted", namespace, extra=fields)
         return _closed(version, dict(EVERY_POD), Narrowing.UNREADABLE)
@@ -177,13 +177,13 @@ def _form_in(version: str, spec: object, namespace: str) -> Form:
 
 
 def _closed(version: str, target: dict[str, Any], narrowing: Narrowing) -> Form:
-    """Return the form that denies everything: a rule without conditions matches whatever comes."""
+    """Return the form that denies everything: a rule without conditions matches every request."""
     targets: object = target if version == _OLD else [target]
     return Form({"targetRefs": targets, "action": "DENY", _RULES[version]: [{}]}, narrowing)
 
 
 def _read(version: str, spec: object, namespace: str) -> Gep | None:
-    """Return the policy of a spec, read as any other; None where it has errors, in any kind of mesh."""
+    """Return the policy of a spec, read like any other, or None if it has errors in every kind of mesh."""
     group, kind = KIND
     api_version, name = f"{group}/{version}", "converted"
     metadata = {"name": name, "namespace": namespace}

@@ -1,8 +1,8 @@
-"""Whole objects in another version: the spec in its form there, and in annotations what that cannot say.
+"""Objects in another version: the converted spec, and annotations with the parts that this version cannot express.
 
-An annotation is believed only where the form of what it holds is the very spec that it stands beside. Whoever edits the
-spec has thereby made it void, and the policy is what the spec says. Anybody who may label a policy writes annotations:
-one that is not the JSON of an object is void, since a list with it could be read by nobody.
+An annotation counts only if the conversion of its content is exactly the spec of the object. So an edit of the spec
+makes the annotation void, and the spec alone is the policy. A user who may label a policy can write annotations. An
+annotation that is not a JSON object is void, since otherwise it would make every list fail.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from eastgate.reading.kubernetes.depth import cut_depth
 from eastgate.reading.strict_json import Json, read_json
 
 NARROWED = "eastgate.dev/denies-more"
-_MOST_BYTES = 256 * 1024  # of all annotations of an object
+_MAX_ANNOTATION_BYTES = 256 * 1024  # of all annotations of an object
 
-_WHY = {
+_REASONS = {
     Narrowing.SEVERAL_TARGETS: "this version has one target, and no selector selects the pods of all its targets",
     Narrowing.APPLICATION: "this version has no enforcementLevel APPLICATION",
     Narrowing.UNREADABLE: "its spec has errors",
@@ -30,19 +30,19 @@ _WHY = {
 
 
 class ConversionError(ValueError):
-    """An object of a kind or a version that there is no conversion for."""
+    """There is no conversion for the kind or version of an object."""
 
 
 def spec_annotation(version: str) -> str:
-    """Return the annotation that holds the spec as it is in a version."""
+    """Return the name of the annotation that holds the spec in a version."""
     return f"eastgate.dev/{version}-spec"
 
 
-_OURS = frozenset({NARROWED, *map(spec_annotation, VERSIONS)})
+_OWN_ANNOTATIONS = frozenset({NARROWED, *map(spec_annotation, VERSIONS)})
 
 
 def convert_object(manifest: Mapping[str, Any], api_version: str) -> dict[str, Any]:
-    """Return an object in another version. Raises ConversionError where its kind has none of that name."""
+    """Return an object in another version. Raises ConversionError if its kind has no such version."""
     source, target = _version_of(manifest.get("apiVersion")), _version_of(api_version)
     if manifest.get("kind") != KIND[1] or source is None or target is None:
         raise ConversionError(f"there is no conversion of {manifest.get('apiVersion')} {manifest.get('kind')}")
@@ -50,7 +50,9 @@ def convert_object(manifest: Mapping[str, Any], api_version: str) -> dict[str, A
         return dict(manifest)
     metadata = _mapping(manifest.get("metadata"))
     namespace = metadata.get("namespace") or "default"
-    annotations = {key: value for key, value in _mapping(metadata.get("annotations")).items() if key not in _OURS}
+    annotations = {
+        key: value for key, value in _mapping(metadata.get("annotations")).items() if key not in _OWN_ANNOTATIONS
+    }
     spec = manifest.get("spec")
     original = _original(manifest, target)
     if original is not None:
@@ -68,7 +70,7 @@ def convert_object(manifest: Mapping[str, Any], api_version: str) -> dict[str, A
 
 
 def original_in(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the object in the version that it was written in, where an annotation that is believed holds it."""
+    """Return the object in the version in which it was written, or None without a valid annotation for it."""
     source = _version_of(manifest.get("apiVersion"))
     if source is None or manifest.get("kind") != KIND[1]:
         return None
@@ -80,13 +82,13 @@ def original_in(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Original:
-    """A spec as it was written in another version; an object may have none."""
+    """A spec as it was written in another version. None: the object had no spec."""
 
     spec: dict[str, Json] | None
 
 
 def _original(manifest: Mapping[str, Any], version: str) -> _Original | None:
-    """Return the spec in another version as an annotation holds it, where its form is the spec of the object."""
+    """Return the spec in an annotation for another version, if its conversion is the spec of the object."""
     metadata = _mapping(manifest.get("metadata"))
     text = _mapping(metadata.get("annotations")).get(spec_annotation(version))
     source = _version_of(manifest.get("apiVersion"))
@@ -103,14 +105,16 @@ def _original(manifest: Mapping[str, Any], version: str) -> _Original | None:
 
 
 def _annotations(spec: Any, form: Form, source: str, namespace: str, others: Mapping[str, Any]) -> dict[str, str]:
-    """Return the annotations of a converted object: its spec where the way back would give another, and why."""
+    """Return the annotations of a converted object: its original spec if converting back would differ, and why."""
     noted = {}
     if form.narrowing is not None:
-        noted[NARROWED] = f"{_WHY[form.narrowing]}; this form denies more, and an edit of its spec replaces the policy"
+        noted[NARROWED] = (
+            f"{_REASONS[form.narrowing]}; this form denies more, and an edit of its spec replaces the policy"
+        )
     text = _text(spec)
     if form.narrowing is not None or _text(form_in(source, form.spec, namespace).spec) != text:
         size = sum(len(str(part).encode()) for entry in others.items() for part in entry) + len(text.encode())
-        if form.narrowing is not None or size <= _MOST_BYTES:  # nothing is lost but how the same thing was written
+        if form.narrowing is not None or size <= _MAX_ANNOTATION_BYTES:  # without it, only the spelling is lost
             noted[spec_annotation(source)] = text
     return noted
 
@@ -150,7 +154,7 @@ _REVIEWS = msgspec.json.Decoder(_ConversionReview)
 
 
 def answer_large_conversion(body: bytes) -> bytes:
-    """Answer a review in bytes, one object at a time: a list of all of them takes twenty times its bytes in memory.
+    """Answer a review in bytes, one object at a time: decoding the whole list takes twenty times its size in memory.
 
     Raises MalformedReviewError.
     """
@@ -160,7 +164,7 @@ def answer_large_conversion(body: bytes) -> bytes:
         except RecursionError:
             review = _REVIEWS.decode(cut_depth(body))
         if (review.apiVersion, review.kind) != (_API_VERSION, _KIND):
-            raise MalformedReviewError(f"this is no {_KIND} of {_API_VERSION}")
+            raise MalformedReviewError(f"this is not a {_KIND} of {_API_VERSION}")
         wanted, objects = review.request, []
         for raw in wanted.objects:
             one = {"uid": wanted.uid, "desiredAPIVersion": wanted.desiredAPIVersion, "objects": [_loaded(bytes(raw))]}
@@ -169,7 +173,7 @@ def answer_large_conversion(body: bytes) -> bytes:
                 return json.dumps(answer).encode()
             objects.append(json.dumps(answer["response"]["convertedObjects"][0]).encode())
     except (msgspec.DecodeError, RecursionError) as error:
-        raise MalformedReviewError(f"this is no {_KIND}: {error}") from None
+        raise MalformedReviewError(f"this is not a {_KIND}: {error}") from None
     response = {"uid": wanted.uid, "convertedObjects": msgspec.Raw(b"[" + b",".join(objects) + b"]")}
     answered = {"apiVersion": _API_VERSION, "kind": _KIND, "response": response | {"result": {"status": "Success"}}}
     return msgspec.json.encode(answered)
@@ -178,12 +182,12 @@ def answer_large_conversion(body: bytes) -> bytes:
 def _loaded(content: bytes) -> Any:
     try:
         return json.loads(content)
-    except RecursionError:  # one object that nobody can read must not fail a list of all of them
+    except RecursionError:  # one unreadable object must not make every list fail
         return json.loads(cut_depth(content))
 
 
 def answer_conversion(review: Any) -> dict[str, Any]:
-    """Answer a review. Raises MalformedReviewError where it is none that an API server sends."""
+    """Answer a review. Raises MalformedReviewError if it is not a valid ConversionReview."""
     request = request_of(review, _API_VERSION, _KIND, {"desiredAPIVersion": str, "objects": list})
     try:
         objects = [_convert(manifest, request["desiredAPIVersion"]) for manifest in request["objects"]]
@@ -195,5 +199,5 @@ def answer_conversion(review: Any) -> dict[str, Any]:
 
 def _convert(manifest: Any, api_version: str) -> dict[str, Any]:
     if not isinstance(manifest, Mapping):
-        raise ConversionError("an object is no mapping")
+        raise ConversionError("an object is not a mapping")
     return convert_object(manifest, api_version)

@@ -1,7 +1,7 @@
-"""Semantic admission: what a change opens and closes, and whether it breaks an Invariant.
+"""Semantic admission: finds the requests that a change opens or closes, and the Invariants that it breaks.
 
-Read `model` (a change, and what is said of it), `judge` (the two authorities that are compared), `words` (warnings) and
-`standing` (Invariants, each time that something has changed).
+Read `model` (a change, its judgement, and the standing of Invariants), `judge` (the comparison of two authorities) and
+`words` (warnings).
 """
 
 from eastgate.controller.admission.semantic.judge import Judge

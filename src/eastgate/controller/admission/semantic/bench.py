@@ -1,4 +1,4 @@
-"""Copies of the authority that follow it, in which changes are judged and Invariants evaluated."""
+"""Copies of the authority, which judge changes and evaluate Invariants."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from eastgate.reports.invariants.objects import (
 from eastgate.reports.invariants.proving import prove
 from eastgate.reports.invariants.selecting import changed_targets
 
-_BACKLOG = 256  # updates that a copy lags behind while nothing is judged
-_MANY = 1_000  # workloads, of which the network is not worked out where it stays the same
-_SEARCHING, _COMPARING = 0.5, 0.8  # shares of it: first for Invariants, then for warnings; the rest is for both
+_MAX_BACKLOG = 256  # updates that may wait while nothing is judged
+_MANY_WORKLOADS = 1_000  # with more of them, unchanged network policies are not evaluated
+_SEARCH_SHARE, _COMPARE_SHARE = 0.5, 0.8  # of the time: first for Invariants, then for warnings, the rest for both
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedUpdate:
-    """A change that was made: what was put and what was removed, Invariants among it."""
+    """A change that was stored: the objects that it put and removed, including Invariants."""
 
     put: Manifests
     remove: tuple[PolicyRef, ...]
@@ -53,12 +53,12 @@ class FollowedUpdate:
 
     @property
     def is_of_policies(self) -> bool:
-        """Return whether policies may come or go, which may be large. Pods and Services are of no API group."""
+        """Return whether the update may change policies, which may be large. Pods and Services have no API group."""
         return bool(self.put.policies) or any(ref.group for ref in self.remove)
 
 
 class _Follower:
-    """What follows updates: they are queued, and taken over before anything is judged."""
+    """A copy that follows updates: they are queued, and applied before each judgement."""
 
     def __init__(self, invariants: Iterable[InvariantObject]) -> None:
         self._invariants = {invariant.ref: invariant for invariant in invariants}
@@ -67,19 +67,19 @@ class _Follower:
         self._failure: Exception | None = None
 
     def take(self, update: FollowedUpdate) -> bool:
-        """Queue an update; return whether it is time to follow, though nothing is judged."""
+        """Queue an update; return whether to apply the queue now, even without a judgement."""
         self._updates.append(update)
-        return update.is_of_policies or len(self._updates) % _BACKLOG == 0
+        return update.is_of_policies or len(self._updates) % _MAX_BACKLOG == 0
 
     def follow(self) -> None:
-        """Take over what has changed."""
+        """Apply the queued updates."""
         with self._lock:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Take over the updates that wait. A copy that could not take one over judges nothing any more."""
+        """Apply the queued updates. After a failed update, the copy judges nothing any more."""
         if self._failure is not None:
-            raise RuntimeError("an earlier change could not be taken over") from self._failure
+            raise RuntimeError("an earlier change could not be applied") from self._failure
         while self._updates:
             update = self._updates.popleft()
             try:
@@ -98,7 +98,7 @@ class _Follower:
 
 
 class StandingCopy(_Follower):
-    """The copy in which Invariants are evaluated as things are. That takes long, and must keep no change waiting."""
+    """The copy that evaluates the Invariants of the current state. This takes long, and must not delay changes."""
 
     def __init__(self, authority: Authority, invariants: Iterable[InvariantObject]) -> None:
         super().__init__(invariants)
@@ -114,8 +114,8 @@ class StandingCopy(_Follower):
             return self._standings.evaluate(self._invariants.values(), self._authority)
 
 
-class Bench(_Follower):
-    """The copies in which one thread judges one change at a time."""
+class JudgingCopies(_Follower):
+    """The copies of one thread, which judges one change at a time."""
 
     def __init__(
         self, authority: Authority, invariants: Iterable[InvariantObject], budget: float | None, concerns: Concerns
@@ -139,7 +139,7 @@ class Bench(_Follower):
                 return self._undetermined(change, f"it cannot be read: {error.diagnostics[0].message}")
 
     def _judge_invariant(self, document: Mapping[str, Any]) -> ChangeJudgement:
-        """Validate an Invariant, and warn where it does not hold as things are."""
+        """Validate an Invariant, and warn if it does not hold now."""
         if errors := errors_of(ObjectChange.of(document)):
             return ChangeJudgement(refusals=errors)
         invariant = read_invariant(document)
@@ -148,17 +148,17 @@ class Bench(_Follower):
         return ChangeJudgement(() if holds else (line(f"it does not hold now: {standing.message}"),))
 
     def _undetermined(self, change: ObjectChange, why: str) -> ChangeJudgement:
-        """Return the judgement where nothing is known; Invariants that are about the change may refuse for that."""
-        warning = line(f"not proven: what this opens is not determined: {why}")
+        """Return the judgement of a change that cannot be compared. Invariants about the change may refuse it."""
+        warning = line(f"not proven: the openings of this change are unknown: {why}")
         refusing = [each for each in self._concerns.about(change) if each.on_not_proven is OnNotProven.REFUSE]
         return ChangeJudgement((warning,), tuple(unproven_of(each, why) for each in refusing), determined=False)
 
     def _judge(self, change: ObjectChange) -> ChangeJudgement:
         searching, comparing, deadline = (
-            Deadline(share * self._budget if self._budget else None) for share in (_SEARCHING, _COMPARING, 1)
+            Deadline(share * self._budget if self._budget else None) for share in (_SEARCH_SHARE, _COMPARE_SHARE, 1)
         )
         with self._shadows.changed(change) as among:
-            invariants = sorted(self._invariants.values(), key=lambda each: _turn(each, change))
+            invariants = sorted(self._invariants.values(), key=lambda each: _search_rank(each, change))
             statements = [invariant.statement for invariant in invariants]
             known, namespaces = named_callers(statements, self._shadows.new)
             paired = pair_authorities(
@@ -168,14 +168,14 @@ class Bench(_Follower):
                 known=known,
                 namespaces=namespaces,
                 is_late=searching.is_past,
-                skips_network=len(self._shadows.new.world.workloads) > _MANY,
+                skips_network=len(self._shadows.new.world.workloads) > _MANY_WORKLOADS,
             )
             targets = changed_targets(paired)
             hunts = [(each, BreachHunt(paired, each.statement, targets, searching.is_past)) for each in invariants]
             for _, hunt in hunts:
                 hunt.search()
             broken = [(each, example) for each, hunt in hunts if (example := hunt.counterexample) is not None]
-            if broken:  # what else a change opens that is not made is not worth the time
+            if broken:  # a refused change needs no warnings
                 return ChangeJudgement(refusals=tuple(refusal_of(each, example) for each, example in broken))
             comparison = compare_pairs(paired, is_late=comparing.is_past)
             report = report_of(_about_change(comparison), unread=False)
@@ -188,7 +188,7 @@ class Bench(_Follower):
             if breach.counterexample is not None:
                 refusals.append(refusal_of(invariant, breach.counterexample))
             elif not breach.is_about_destinations and invariant.ref not in concerned:
-                continue  # nothing is known of it, and the change is none of its business
+                continue  # unknown, but the Invariant is not about the change
             elif breach.doubt is not None and invariant.on_not_proven is OnNotProven.REFUSE:
                 refusals.append(unproven_of(invariant, breach.doubt))
             elif breach.doubt is not None:
@@ -199,7 +199,7 @@ class Bench(_Follower):
         )
 
     def _unread(self) -> Iterator[str]:
-        """Yield what the change puts or removes that is of a kind which is not read."""
+        """Yield the objects of unread kinds that the change puts or removes."""
         before, after = (
             {str(unread): content_of(unread.document) for unread in side.unread_objects.objects}
             for side in (self._shadows.old, self._shadows.new)
@@ -209,17 +209,18 @@ class Bench(_Follower):
                 yield f"{name} is of a kind that is not read"
 
 
-def _turn(invariant: InvariantObject, change: ObjectChange) -> int:
-    """Return when it is the turn of an Invariant: those of namespaces, of which owners make many, cost others no time.
+def _search_rank(invariant: InvariantObject, change: ObjectChange) -> int:
+    """Return the rank of an Invariant in the search: the many Invariants of one namespace must not take time from
+    others.
 
-    Those of the cluster come first, and then those of the namespace in which something changes.
+    Invariants of the cluster come first, then those of the namespace of the change, then the others.
     """
     home = invariant.ref.namespace
     return 0 if home is None else 1 if home == change.ref.namespace else 2
 
 
 def errors_of(change: ObjectChange) -> tuple[str, ...]:
-    """Return what is wrong with an Invariant by itself."""
+    """Return the errors of an Invariant by itself."""
     try:
         if change.put is not None:
             read_invariant(change.put)
@@ -229,9 +230,9 @@ def errors_of(change: ObjectChange) -> tuple[str, ...]:
 
 
 def _about_change(comparison: AuthorityComparison) -> AuthorityComparison:
-    """Return a comparison without the doubts that are the same with the change and without it.
+    """Return a comparison without the doubts that exist with and without the change.
 
-    A policy with errors that is the same on both sides closes the same on both, as it does where it is enforced.
+    A policy with errors that stays the same closes the same on both sides, and in enforcement.
     """
     before, after = _rejected(comparison.old), _rejected(comparison.new)
     kept = frozenset(name for name, policy in before.items() if after.get(name) is policy)

@@ -1,4 +1,4 @@
-"""Which changes an Invariant is about, as far as that can be told at once, without judging them."""
+"""Finds the Invariants that a change is about, at once and without judging the change."""
 
 from __future__ import annotations
 
@@ -14,16 +14,21 @@ from eastgate.dialects import Policy, registered
 from eastgate.ir import PolicyRef
 from eastgate.reports.invariants.objects import InvariantObject
 
-_WITH_PODS = frozenset({"DaemonSet", "Deployment", "Pod", "ReplicaSet", "StatefulSet"})
+_POD_KINDS = frozenset({"DaemonSet", "Deployment", "Pod", "ReplicaSet", "StatefulSet"})
 
 
 class Concerns:
-    """The Invariants, the labels of namespaces, and the policies that refer to others: enough to tell in no time.
+    """The Invariants, the labels of namespaces, and the references of policies, for a fast answer.
 
-    An Invariant is about the changes in the namespaces of its destinations. It is about changes elsewhere only if they
-    have no namespace, name one of those, are referred to by a policy there, or are about what pods may connect to, or
-    about pods by whose labels it selects callers.
-    It may be used by several threads.
+    An Invariant is about the changes in the namespaces of its destinations. It is about a change elsewhere only if one
+    of these is true:
+
+    - the change has no namespace, or names one of those namespaces;
+    - a policy in one of those namespaces refers to the changed object;
+    - the change is about the connections that pods may open, or about pods whose labels select callers of the
+      Invariant.
+
+    Several threads may use it.
     """
 
     def __init__(self, authority: Authority, invariants: Iterable[InvariantObject]) -> None:
@@ -37,7 +42,7 @@ class Concerns:
     def update(
         self, put: Manifests, remove: Iterable[PolicyRef], invariants: Mapping[PolicyRef, InvariantObject | None]
     ) -> None:
-        """Follow a change that was made."""
+        """Apply a change that was stored."""
         with self._lock:
             for ref in remove:
                 self._references.pop(ref, None)
@@ -66,7 +71,7 @@ class Concerns:
                 return list(self._invariants.values())
             others = {home, *filter(None, _named_namespaces(change.put)), *filter(None, _named_namespaces(change.old))}
             others |= {ref.namespace for ref, refs in self._references.items() if ref.namespace and change.ref in refs}
-            has_pods = change.ref.kind in _WITH_PODS
+            has_pods = change.ref.kind in _POD_KINDS
             return [
                 each
                 for each in self._invariants.values()
@@ -74,7 +79,7 @@ class Concerns:
             ]
 
     def _may_call(self, invariant: InvariantObject, namespace: str) -> bool:
-        """Return whether an Invariant selects callers among the pods of a namespace, by their labels."""
+        """Return whether an Invariant may select callers among the pods of a namespace by labels."""
         labels = self._labels.get(namespace, {NAME_LABEL: namespace})
         groups = invariant.statement.callers.of, invariant.statement.callers.without
         return any(

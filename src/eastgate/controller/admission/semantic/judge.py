@@ -1,7 +1,7 @@
-"""The judge: compares the authority as it is with the one that a change would make, in copies of its own.
+"""The judge: it compares the current authority with the authority after a change, in its own copies.
 
-What is enforced is never touched. Updates are queued by whoever makes them, and taken over by the thread that judges.
-A thread has copies for itself, so that a change which takes long keeps others waiting no longer than it must.
+Enforcement is never touched. Updates are queued, and the judging thread applies them. Each thread has its own copies,
+so that a slow change delays others as little as possible.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.reading import Manifests, read_plain
-from eastgate.controller.admission.semantic.bench import Bench, FollowedUpdate, StandingCopy, errors_of
+from eastgate.controller.admission.semantic.bench import FollowedUpdate, JudgingCopies, StandingCopy, errors_of
 from eastgate.controller.admission.semantic.concerning import Concerns
 from eastgate.controller.admission.semantic.model import (
     ChangeJudgement,
@@ -41,17 +41,17 @@ from eastgate.reports.invariants.objects import (
 from eastgate.reports.invariants.shapes import KINDS as INVARIANTS
 
 _LOG = logging.getLogger(__name__)
-_BUDGET = 2.0  # seconds of work for a judgement, of the ten that an API server waits
-_THREADS = 3  # of which an API server leaves one to others, and one of its users one to the others
-_OURSELVES = ReviewClient()
+_BUDGET_SECONDS = 2.0  # of work for a judgement; an API server waits ten seconds
+_THREADS = 3  # one API server leaves one of them to others, and so does one user
+_OWN_CLIENT = ReviewClient()
 _OVERLOADED = "the controller is overloaded, and had no time to judge this"
 
 
 class Judge:
-    """Judges changes, a few at a time. Its copies of the authority follow the updates that it is given.
+    """The judge of changes, a few at a time. Its copies of the authority follow `update`.
 
-    `update` may be called from any thread, and returns at once. `judge` takes as long as it takes, up to the budget and
-    a little more; `judge_in_thread` is for an event loop, and judges the changes of all clients in turns.
+    `update` may be called from any thread, and returns at once. `judge` takes up to the budget and a little more.
+    `judge_in_thread` is for an event loop, and serves all clients in turns.
     """
 
     def __init__(
@@ -59,22 +59,22 @@ class Judge:
         authority: Authority,
         invariants: Iterable[InvariantObject] = (),
         *,
-        budget: float | None = _BUDGET,
+        budget: float | None = _BUDGET_SECONDS,
         is_left_out: Callable[[Mapping[str, Any]], bool] = lambda _: False,
     ) -> None:
         """Copy an authority.
 
-        `budget`: seconds of work after which what is not determined stays so; None: no limit. `is_left_out`: whether a
-        policy is no part of what is judged, such as one that only repeats others and hides that they are gone.
+        `budget`: seconds of work for a judgement; the rest stays undetermined. None: no limit. `is_left_out` returns
+        whether a policy is not judged, such as a copy that only repeats other policies and would hide their removal.
         """
         invariants = list(invariants)
         self._is_left_out = is_left_out
         self._concerns = Concerns(authority, invariants)
         self._settings = authority.settings
-        self._benches = [Bench(authority, invariants, budget, self._concerns) for _ in range(_THREADS)]
-        self._idle: LifoQueue[Bench] = LifoQueue()
-        for bench in self._benches:
-            self._idle.put(bench)
+        self._judging = [JudgingCopies(authority, invariants, budget, self._concerns) for _ in range(_THREADS)]
+        self._idle: LifoQueue[JudgingCopies] = LifoQueue()
+        for judging in self._judging:
+            self._idle.put(judging)
         self._standing = StandingCopy(authority, invariants)
         self._threads = FairThreads(_THREADS, "judge")
         if copies := self._left_out(authority.policies, authority.document_of):
@@ -88,7 +88,7 @@ class Judge:
         return [ref for ref, content in read if isinstance(content, dict) and self._is_left_out(content)]
 
     def close(self) -> None:
-        """End the threads that judge."""
+        """End the judging threads."""
         self._threads.close()
 
     # Following
@@ -99,9 +99,9 @@ class Judge:
         remove: Iterable[PolicyRef] = (),
         invariants: Iterable[Mapping[str, Any]] = (),
     ) -> list[InvariantError]:
-        """Follow a change that was made; return the errors of Invariants, which do not count.
+        """Apply a change that was stored; return the errors of Invariants, which are ignored.
 
-        Manifests are shared with whoever has read them, and have no Invariants: these are given beside them.
+        Manifests are shared with their reader, and hold no Invariants: pass these separately.
         """
         given = [*invariants, *(() if isinstance(put, Manifests) else put)]
         remove = tuple(remove)
@@ -121,38 +121,38 @@ class Judge:
             kept = [policy for policy in news.policies if policy.ref not in copies]
             news, remove = replace(news, policies=kept), (*remove, *copies)
         self._concerns.update(news, remove, changed)
-        for follower in (*self._benches, self._standing):
+        for follower in (*self._judging, self._standing):
             if follower.take(FollowedUpdate(news, remove, changed)):
-                self._threads.submit(_OURSELVES, follower.follow).add_done_callback(_log_failure)
+                self._threads.submit(_OWN_CLIENT, follower.follow).add_done_callback(_log_failure)
         return errors
 
     def evaluate(self) -> list[InvariantStanding]:
-        """Find out what holds of all Invariants now. It keeps no change waiting."""
+        """Return the standing of all Invariants now. It delays no change."""
         return self._standing.evaluate()
 
     # Judging
 
-    async def judge_in_thread(self, change: ObjectChange, client: ReviewClient = _OURSELVES) -> ChangeJudgement:
-        """Judge a change beside an event loop, when it is the turn of its client. If cancelled before, it never is."""
+    async def judge_in_thread(self, change: ObjectChange, client: ReviewClient = _OWN_CLIENT) -> ChangeJudgement:
+        """Judge a change in a thread, in the turn of its client. A change that is cancelled before is not judged."""
         if change.put is None and change.ref.group == GROUP and change.ref.kind in INVARIANTS:
-            return ChangeJudgement()  # it opens nothing, and must be possible in an emergency
+            return ChangeJudgement()  # removing an Invariant opens nothing, and must be possible in an emergency
         return await asyncio.wrap_future(self._threads.submit(client, partial(self.judge, change)))
 
     def judge(self, change: ObjectChange) -> ChangeJudgement:
-        """Say what a change opens and closes, and refuse it where it breaks an Invariant."""
+        """Return the openings and closings of a change as warnings, and the Invariants that it breaks as refusals."""
         new, old = change.put, change.old
         if new is not None and old is not None and self._is_left_out(new) and not self._is_left_out(old):
-            change = ObjectChange(change.ref, None, old)  # who writes copies removes one that repeats nothing
-        bench = self._idle.get()
+            change = ObjectChange(change.ref, None, old)  # the writer of copies removes a copy without an original
+        judging = self._idle.get()
         try:
-            return bench.judge(change)
+            return judging.judge(change)
         finally:
-            self._idle.put(bench)
+            self._idle.put(judging)
 
     def refuse_unjudged(self, change: ObjectChange) -> ChangeJudgement:
-        """Return the judgement of a change that there was no time for: whatever Invariants are about it refuse it.
+        """Return the judgement of a change after its time has run out: the Invariants that are about it refuse it.
 
-        That is not what is not proven, which a second try would not prove either.
+        This differs from "not proven": a second try may succeed.
         """
         if change.ref.group == GROUP and change.ref.kind in INVARIANTS:
             refusals = errors_of(change)
@@ -163,4 +163,6 @@ class Judge:
 
 def _log_failure(followed: Future[None]) -> None:
     if not followed.cancelled() and (error := followed.exception()) is not None:
-        _LOG.error("a change could not be taken over, and no change can be judged", exc_info=error)
+        _LOG.error(
+            "a change could not be applied to the copies of the judge, and no change can be judged", exc_info=error
+        )

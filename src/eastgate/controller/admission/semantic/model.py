@@ -14,11 +14,10 @@ from eastgate.reports.invariants.objects import InvariantObject, StatementFindin
 from eastgate.reports.invariants.proving import prove
 from eastgate.reports.invariants.report import headline
 
-# The standing of Invariants: whether each holds, as things are now.
+# The standing of Invariants: whether each holds now.
 #
-# Two changes that are each fine may break an Invariant together, and pods come and go without being judged. So what
-# holds is found out again after changes; an Invariant that a change cannot have touched keeps the standing that it
-# had.
+# Two changes that are allowed separately may break an Invariant together, and pods come and go without a judgement. So
+# Invariants are evaluated again after changes. An Invariant that a change cannot affect keeps its standing.
 
 
 HOLDS = "Holds"
@@ -32,12 +31,12 @@ _CONDITIONS = {
     StatementStanding.BROKEN: ("False", "Broken", ""),
     StatementStanding.NOT_PROVEN: ("Unknown", "NotProven", ""),
 }
-_LONGEST_MESSAGE = 32_768
+_MAX_MESSAGE_CHARS = 32_768
 
 
 @dataclass(frozen=True, slots=True)
 class InvariantStanding:
-    """An Invariant, and what is known of it. `changed`: it was not so when it was last evaluated."""
+    """An Invariant and the result of its evaluation. `changed`: the result differs from the last one."""
 
     invariant: InvariantObject
     finding: StatementFinding
@@ -45,19 +44,19 @@ class InvariantStanding:
 
     @property
     def message(self) -> str:
-        """Return why it does not hold, in a sentence; that it does, where it does."""
+        """Return a sentence that says why the Invariant does not hold, or that it holds."""
         why = headline(self.invariant.statement, self.finding)
-        return printable(why)[:_LONGEST_MESSAGE] if why is not None else _CONDITIONS[StatementStanding.HOLDS][2]
+        return printable(why)[:_MAX_MESSAGE_CHARS] if why is not None else _CONDITIONS[StatementStanding.HOLDS][2]
 
 
 class Standings:
-    """The standings of all Invariants, kept for as long as nothing has changed that they may depend on."""
+    """The standings of all Invariants, cached until something changes on which they may depend."""
 
     def __init__(self) -> None:
         self._known: dict[PolicyRef, tuple[int, InvariantStanding]] = {}
 
     def evaluate(self, invariants: Iterable[InvariantObject], authority: Authority) -> list[InvariantStanding]:
-        """Return the standing of each Invariant; what is known of one that is the same in the same state is kept."""
+        """Return the standing of each Invariant, from the cache if the Invariant and the state are the same."""
         standings: dict[PolicyRef, tuple[int, InvariantStanding]] = {}
         for invariant in invariants:
             version, known = self._known.get(invariant.ref, (-1, None))
@@ -67,14 +66,14 @@ class Standings:
             finding = prove(authority, invariant.statement)
             changed = known is None or known.invariant != invariant or known.finding.standing != finding.standing
             standings[invariant.ref] = -1, InvariantStanding(invariant, finding, changed)
-        # Imagining workloads counts as a change, so that the version is that after all of it
+        # The evaluation may add imagined workloads, which changes the version. So read the version after it.
         version = programs_of(authority).version
         self._known = {ref: (version, standing) for ref, (_, standing) in standings.items()}
         return [standing for _, standing in standings.values()]
 
 
 def condition_of(standing: InvariantStanding) -> Mapping[str, Any]:
-    """Return the condition of an Invariant's status, but for the time since when it is so."""
+    """Return the condition of an Invariant's status, without its transition time."""
     status, reason, _ = _CONDITIONS[standing.finding.standing]
     generation = standing.invariant.generation
     observed = {} if generation is None else {"observedGeneration": generation}
@@ -85,9 +84,9 @@ def condition_of(standing: InvariantStanding) -> Mapping[str, Any]:
 
 
 class Deadline:
-    """An amount of work after which the thread that does it gives up.
+    """A limit of the work for a judgement.
 
-    It is seconds of the processor, from now on: what else the machine does is no reason to know less of a change.
+    It counts processor seconds of the thread from now on: a busy machine must not make a judgement less complete.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -100,9 +99,9 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
-    """One object that is put or removed: `put` is its plain data, as the API server has it; None: it is removed.
+    """The change of one object: `put` is its plain data as the API server has it, or None if it is removed.
 
-    `old` is what it was, where somebody says so.
+    `old` is the object before the change, if known.
     """
 
     ref: PolicyRef
@@ -129,9 +128,9 @@ class ObjectChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeJudgement:
-    """The judgement of a change: what to warn of, openings first, and why it is refused, if it is.
+    """The judgement of a change: warnings, openings first, and the reasons for a refusal, if any.
 
-    `determined`: all that it opens is in the warnings. Where that is False, a warning says what is not known.
+    `determined`: the warnings name everything that the change opens. If it is False, a warning names the unknown part.
     """
 
     warnings: tuple[str, ...] = ()
@@ -140,5 +139,5 @@ class ChangeJudgement:
 
     @property
     def allowed(self) -> bool:
-        """Return whether nothing speaks against the change."""
+        """Return whether the change has no refusal."""
         return not self.refusals

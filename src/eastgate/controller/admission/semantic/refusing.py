@@ -1,4 +1,4 @@
-"""Refusals: the request that a change must not allow, or deny, and the field of the rule that decides it."""
+"""Texts of refusals: the request that a change must not allow or deny, and the field of the deciding rule."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from eastgate.reports.invariants.model import Quantifier
 from eastgate.reports.invariants.objects import Counterexample, InvariantObject
 
 _BROKEN = {
-    Quantifier.NEVER: "a request that must never be allowed would be",
+    Quantifier.NEVER: "a request that must never be allowed would be allowed",
     Quantifier.ALWAYS: "a request that must always be allowed would be denied",
     Quantifier.ONLY: "another caller's request would be allowed",
 }
 
 
 def refusal_of(invariant: InvariantObject, example: Counterexample) -> str:
-    """Say which Invariant a change breaks, by which request, and what decides that."""
+    """Return the Invariant that a change breaks, the request, and its decider, as text."""
     cites = f" ({invariant.statement.cites})" if invariant.statement.cites is not None else ""
     field = f" at {example.field}" if example.field is not None else ""
     imagined = "; that workload does not exist yet" if example.imagined is not None else ""
@@ -25,10 +25,10 @@ def refusal_of(invariant: InvariantObject, example: Counterexample) -> str:
 
 
 def unproven_of(invariant: InvariantObject, why: str) -> str:
-    """Say which Invariant cannot be shown to hold after a change, which it refuses for that."""
+    """Return a text that names an Invariant that refuses a change because it is not proven."""
     return printable(f"{invariant.ref} refuses what is not proven: {why}")
 
 
 def overloaded_of(invariant: InvariantObject) -> str:
-    """Say which Invariant a change may break, of which there was no time to find out."""
+    """Return a text that names an Invariant that a change may break, since there was no time to judge it."""
     return printable(f"overloaded: there was no time to find out whether this breaks {invariant.ref}; try again")

@@ -1,4 +1,4 @@
-"""Shadows of an authority: copies that are compared, so that no change is ever in force before it is admitted."""
+"""Shadows of an authority: copies for comparison, so that no change is in force before it is admitted."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 
 BINDING = "Binding"
-"""What puts a pod on a node: its labels and annotations become the pod's."""
+"""The kind that puts a pod on a node: the pod gets its labels and annotations."""
 
-_LOCAL_KINDS = frozenset({*ROUTE_KINDS, "Service"})  # the engine knows which workloads a change of such touches
+_LOCAL_KINDS = frozenset({*ROUTE_KINDS, "Service"})  # the engine knows the workloads that a change of these touches
 
 
 def copy_of(authority: Authority) -> Authority:
-    """Return an authority with the same objects and policies, which closes what policies with errors target.
+    """Return an authority with the same objects and policies, in which a policy with errors closes what it targets.
 
-    It asks no servers. What was read is shared, so that a copy costs little.
+    The copy asks no servers. It shares the objects that were read, so it is cheap.
     """
     documents = {policy: authority.document_of(policy.ref) for policy in authority.policies}
     manifests = Manifests(
@@ -38,7 +38,7 @@ def copy_of(authority: Authority) -> Authority:
 
 
 def _remade(pod: Pod, before: Pod, after: Pod) -> Pod:
-    """Return a pod with what has changed in its template; what others have added to the pod stays."""
+    """Return a pod with the changes of its template. Labels and annotations from other sources stay."""
 
     def changed(own: Mapping[str, str], was: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
         return {key: value for key, value in own.items() if key in now or key not in was} | {
@@ -55,7 +55,7 @@ def _remade(pod: Pod, before: Pod, after: Pod) -> Pod:
 
 
 class Shadows:
-    """Two copies of an authority: `old` is as things are, and `new` has a change for as long as it is looked at."""
+    """Two copies of an authority: `old` has the current state, and `new` has a change during its comparison."""
 
     def __init__(self, authority: Authority) -> None:
         self.old = copy_of(authority)
@@ -68,9 +68,9 @@ class Shadows:
 
     @contextmanager
     def changed(self, change: ObjectChange) -> Iterator[frozenset[str] | None]:
-        """Have a change in the new copy for a while; yield the workloads that it may touch, or None for all.
+        """Apply a change to the new copy during the block; yield the workloads that it may touch, or None for all.
 
-        Raises ManifestError where what is put cannot be read.
+        Raises ManifestError if the object cannot be read.
         """
         self._changes.clear()
         try:
@@ -85,7 +85,7 @@ class Shadows:
             self._restore()
 
     def _bound(self, change: ObjectChange) -> Iterator[Pod]:
-        """Yield the pod of a binding, as that makes it."""
+        """Yield the pod of a binding as the binding changes it."""
         pod = self.old.world.objects.get(ObjectId("", "Pod", change.ref.namespace or "", change.ref.name))
         metadata = (change.put or {}).get("metadata") or {}
         if isinstance(pod, Pod):
@@ -93,7 +93,7 @@ class Shadows:
             yield replace(pod, labels={**pod.labels, **labels}, annotations={**pod.annotations, **annotations})
 
     def _with_pods(self, news: Manifests) -> Manifests:
-        """Add the pods of a workload as its new template makes them: they are replaced, one by one, and soon."""
+        """Add the pods of a workload with its new template: the workload will soon replace them, one by one."""
         for maker in [declared for declared in news.objects if isinstance(declared, Controller)]:
             before = self.old.world.objects.get(maker.id)
             if not isinstance(before, Controller) or before.template == maker.template:
@@ -107,7 +107,7 @@ class Shadows:
         return news
 
     def follow(self, put: Manifests, remove: list[PolicyRef]) -> None:
-        """Take over a change that was made: now things are so. Raises ManifestError."""
+        """Apply a change that was stored to both copies. Raises ManifestError."""
         for side in (self.old, self.new):
             side.update(put, remove)
 
@@ -116,7 +116,7 @@ class Shadows:
             return self._touched_by_objects()
         sides = programs_of(self.old), programs_of(self.new)
         if not any(ref in engine.network_refs for engine in sides):
-            return None  # the comparison finds out by itself
+            return None  # the comparison finds the touched workloads itself
         policies = [policy for engine in sides for policy in engine.network_policies if policy.ref == ref]
         if any(programs_of(self.new).layers_of(policy, Direction.EGRESS) for policy in policies):
             return None
@@ -133,7 +133,7 @@ class Shadows:
         return frozenset(touched)
 
     def _restore(self) -> None:
-        """Take a change back, and make sure that nothing is left of it."""
+        """Undo a change in the new copy, and verify that nothing of it is left."""
         self.new.unread_objects = UnreadObjects(list(self.old.unread_objects.objects))
         self.new.warnings.clear()
         policies, objects = self._stale()
@@ -148,12 +148,12 @@ class Shadows:
         )
         gone = [ref for ref, policy in policies.items() if policy is None]
         self.new.update(restored, [*gone, *(name for name in objects if name not in self.old.world.objects)])
-        if any(self._stale()):  # a policy that another made one with errors, for example
+        if any(self._stale()):  # for example, one policy caused errors in another
             self.new = copy_of(self.old)
             self.new.world.watch(self._note)
 
     def _stale(self) -> tuple[dict[PolicyRef, Policy | None], list[ObjectId]]:
-        """Return what is not the same object on both sides: policies, as they should be, and objects of the world."""
+        """Return the differences between both copies: policies as they should be, and objects of the world."""
         was = {policy.ref: policy for policy in self.old.policies}
         now = {policy.ref: policy for policy in self.new.policies}
         policies = {ref: was.get(ref) for ref in {**was, **now} if was.get(ref) is not now.get(ref)}

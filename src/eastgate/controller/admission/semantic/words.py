@@ -1,6 +1,6 @@
-"""Warnings: what a change opens, what it closes, and what is not known, each in one short line. No code reads them.
+"""Texts of warnings: each names in one short line what a change opens, closes or leaves unknown. No code parses them.
 
-Kubernetes asks for lines of 120 characters, and cuts off after 4096 bytes of all of them.
+Kubernetes recommends lines of at most 120 characters, and cuts off all warnings together after 4096 bytes.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from eastgate.reach.destinations import DestinationKind
 from eastgate.reports.diff.model import ChangedPorts, DiffReport, VerdictChange
 from eastgate.reports.diff.words import unproven_text
 
-LONGEST_LINE = 120
-MOST_BYTES = 4096
-_RESERVE = 160  # bytes for the line that says how many were left out
-_MOST_NAMES = 3
+MAX_LINE_CHARS = 120
+MAX_WARNING_BYTES = 4096
+_RESERVED_BYTES = 160  # for the line with the number of omitted warnings
+_MAX_NAMES = 3
 
 
 def warnings_of(report: DiffReport, world: World, doubts: Iterable[str] = ()) -> Iterator[str]:
-    """Yield what a change opens, then what is not proven, `doubts` among it, then what it closes, and what is new."""
+    """Yield warnings: the openings of a change, unproven parts and `doubts`, closings, and new destinations."""
     opening = [change for change in report.changes if change.is_wider]
     closing = [change for change in report.changes if not change.is_wider]
     yield from (_reaching(change, "can now reach", world) for change in opening)
@@ -30,11 +30,11 @@ def warnings_of(report: DiffReport, world: World, doubts: Iterable[str] = ()) ->
     yield from (_reaching(change, "can no longer reach", world) for change in closing)
     new = [name for name in report.added if not name.startswith(f"{DestinationKind.POD}:")]
     if new:
-        yield line(f"new, and not compared with anything: {_listed(new, _MOST_NAMES)}")
+        yield line(f"new, and not compared with anything: {_listed(new, _MAX_NAMES)}")
 
 
 def _reaching(change: VerdictChange, verb: str, world: World) -> str:
-    """Return the longest of several ways to say it that fits into a line."""
+    """Return the longest of several texts that fits into a line."""
     requests = change.requests
     callers = [word.removeprefix("sa:") for word in requests.caller_words]
     destinations = _destinations(requests.destinations, world)
@@ -45,9 +45,9 @@ def _reaching(change: VerdictChange, verb: str, world: World) -> str:
     texts = [
         f"{_listed(callers, names)} {verb} {_listed(destinations, names, ports)}{beside}{when}"
         for when in dict.fromkeys((condition, short))
-        for names in range(_MOST_NAMES, 0, -1)
+        for names in range(_MAX_NAMES, 0, -1)
     ]
-    return next((text for text in map(printable, texts) if len(text) <= LONGEST_LINE), line(texts[-1]))
+    return next((text for text in map(printable, texts) if len(text) <= MAX_LINE_CHARS), line(texts[-1]))
 
 
 def _listed(names: Sequence[str], most: int, suffix: str = "") -> str:
@@ -63,7 +63,7 @@ def _ports(ports: ChangedPorts) -> str:
 
 
 def _destinations(names: Iterable[str], world: World) -> list[str]:
-    """Return destinations in few words: a Service for all its pods, `namespace/*` for all pods of a namespace."""
+    """Return short names of destinations: a Service for all its pods, `namespace/*` for all pods of a namespace."""
     pods = [
         name.removeprefix(f"{DestinationKind.POD}:") for name in names if name.startswith(f"{DestinationKind.POD}:")
     ]
@@ -81,7 +81,7 @@ def _destinations(names: Iterable[str], world: World) -> list[str]:
 
 
 def _by_service(pods: Sequence[str], world: World) -> Iterator[str]:
-    """Yield the Services all of whose pods are among these, and the pods that are behind none of them."""
+    """Yield the Services whose pods are all among these, and the other pods."""
     left = dict.fromkeys(pods)
     for pod in pods:
         if pod not in left:
@@ -94,19 +94,19 @@ def _by_service(pods: Sequence[str], world: World) -> Iterator[str]:
 
 
 def line(text: str) -> str:
-    """Return a text as one line that is short enough."""
+    """Return a text as one line, cut to the maximum length."""
     text = " ".join(printable(text).split())
-    return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…"
+    return text if len(text) <= MAX_LINE_CHARS else f"{text[: MAX_LINE_CHARS - 1]}…"
 
 
 def limited(warnings: Iterable[str]) -> tuple[str, ...]:
-    """Return as many warnings as an API server passes on, and say how many are left out."""
+    """Return the warnings that an API server passes on, with the number of omitted ones."""
     kept: list[str] = []
     given = list(dict.fromkeys(warnings))
     size = 0
     for number, warning in enumerate(given):
         size += len(warning.encode())
-        if size > MOST_BYTES - _RESERVE:
+        if size > MAX_WARNING_BYTES - _RESERVED_BYTES:
             return (*kept, f"and {len(given) - number} more; eastgate diff lists all of them")
         kept.append(warning)
     return tuple(kept)

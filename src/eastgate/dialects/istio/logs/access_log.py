@@ -1,4 +1,4 @@
-"""Reads the access log of Istio's Envoys in the two forms that Istio writes by default: text, and JSON."""
+"""Parser of the access log of Istio's Envoys in Istio's two default formats: text and JSON."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOI
 from eastgate.dialects.logs import LoggedCause, LoggedDecision, LoggedEnd, LogLineError
 from eastgate.ir import Placement, PolicyRef
 
-# What Envoy's details of an answer say: which policy denied, or that none did.
+# Parsing of Envoy's response details: they name the policy that denied, or say that no policy did.
 #
-# `RESPONSE_CODE_DETAILS` is that of a request, `CONNECTION_TERMINATION_DETAILS` that of a connection.
+# `RESPONSE_CODE_DETAILS` are those of a request, `CONNECTION_TERMINATION_DETAILS` those of a connection.
 
 
 AUTHORIZATION: Final = "AuthorizationPolicy"
@@ -33,7 +33,7 @@ _RBAC = regex(r"rbac_access_denied_matched_policy\[(?P<name>.*)\]")
 _TOKEN = regex(r"jwt_authn_access_denied\{(?P<why>.*)\}")
 _NO_RULE: Final = "none"
 _TOKENS: Final = {
-    "Jwt_is_missing": "there is no token, and one is required",
+    "Jwt_is_missing": "the request has no token, but one is required",
     "Jwt_is_expired": "the token has expired",
     "Jwt_not_yet_valid": "the token is not valid yet (`nbf`)",
     "Jwt_issuer_is_not_configured": "no rule has the issuer of the token",
@@ -48,9 +48,9 @@ _PASSED: Final = frozenset(
 
 
 def cause_of(details: str, termination: str, flags: str) -> LoggedCause | None:
-    """Return the verdict of a request or connection; None where these tell of none.
+    """Return the verdict on a request or connection, or None if these fields contain none.
 
-    Policies are asked before the router: what the router says of the upstream was allowed.
+    Policies are evaluated before the router. So if the router reports about the upstream, the request was allowed.
     """
     for text in (details, termination):
         if denied := _RBAC.fullmatch(text):
@@ -62,19 +62,19 @@ def cause_of(details: str, termination: str, flags: str) -> LoggedCause | None:
             words = "the external authorizer of a CUSTOM policy denied it"
             return LoggedCause(False, words, kinds=frozenset({AUTHORIZATION}), external="deny")
         case "ext_authz_error":
-            words = "the external authorizer of a CUSTOM policy could not be asked"
+            words = "the external authorizer of a CUSTOM policy could not be reached"
             return LoggedCause(False, words, kinds=frozenset({AUTHORIZATION}), external="error")
         case "filter_chain_not_found":
             words = "plaintext where mTLS is required, or TLS that is not the mesh's"
             return LoggedCause(False, words, kinds=frozenset({PEER}))
     reached = details.startswith(("via_upstream", "upstream_")) or details in _PASSED
     if reached or (details == termination == "-" and _is_upstream(flags)):
-        return LoggedCause(True, "policies let it pass", external="allow")
+        return LoggedCause(True, "policies allowed it", external="allow")
     return None
 
 
 def _is_upstream(flags: str) -> bool:
-    """Return whether a connection without details ended by itself, or at the application."""
+    """Return whether a connection without details ended normally, or at the application."""
     return flags == "-" or any(flag.startswith("U") and flag != "UAEX" for flag in flags.split(","))
 
 
@@ -89,7 +89,7 @@ def cause_of_name(name: str) -> LoggedCause:
     words = f"{ref} rule {match['rule']}"
     if match["bad"]:
         provider = f" `{match['provider']}`" if match["provider"] else ""
-        words += f": its provider{provider} cannot be asked"
+        words += f": its provider{provider} is not valid"
     return LoggedCause(False, words, ref, int(match["rule"]))
 
 
@@ -119,18 +119,18 @@ _TAIL: Final = (
     "requested_server_name",
     "route_name",
 )
-_OLD = regex(r'\[[0-9TZ:.+-]{19,40}\] "\S+ \S+ \S+" [0-9]{1,3} \S+ [0-9]+ [0-9]+ ')
-_BEGINNING = regex(r'\[[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z\] "')
+_FORMAT_WITHOUT_DETAILS = regex(r'\[[0-9TZ:.+-]{19,40}\] "\S+ \S+ \S+" [0-9]{1,3} \S+ [0-9]+ [0-9]+ ')
+_LINE_START = regex(r'\[[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z\] "')
 _CERTIFICATES = regex(r'(?:By|Hash)=(?:"[^"]*"|[^\s"])+')
 _SNI = regex(r"outbound_\.(?P<port>[0-9]{1,5})_\.[^_]*_\.(?P<host>.+)")
 _KEYS: Final = frozenset({"response_code_details", "connection_termination_details"})
 _DECODER: Final = json.JSONDecoder()
-_MOST_OBJECTS: Final = 16  # that may begin in a line; clients choose much of it
+_MAX_OBJECTS: Final = 16  # JSON objects in one line; clients control much of a line
 
 
 @dataclass(frozen=True, slots=True)
 class _Cluster:
-    """The name of an upstream cluster: where its requests go, and at which port."""
+    """The name of an upstream cluster: the destination of its requests, and the port."""
 
     direction: str
     port: int | None = None
@@ -144,10 +144,10 @@ class _Cluster:
 
 
 def read_access_log(line: str) -> LoggedDecision | None:
-    """Return the decision of a line; None where it has neither of the forms. Raises LogLineError."""
+    """Return the decision of a line, or None if it has neither format. Raises LogLineError."""
     fields = _text_fields(line) or _json_fields(line)
     if fields is None:
-        if _BEGINNING.search(line) is not None:
+        if _LINE_START.search(line) is not None:
             _refuse_partial(line)
         return None
     prefix = _PREFIX.search(line)
@@ -155,15 +155,19 @@ def read_access_log(line: str) -> LoggedDecision | None:
 
 
 def _refuse_partial(line: str) -> None:
-    if _OLD.search(line) is not None:
-        message = "the format of this log has no details of answers, which name the policy that denied"
-        way_out = "let the mesh log %RESPONSE_CODE_DETAILS% and %CONNECTION_TERMINATION_DETAILS%, as it does by default"
+    if _FORMAT_WITHOUT_DETAILS.search(line) is not None:
+        message = "this log format has no response details, which name the policy that denied"
+        way_out = (
+            "make the mesh log %RESPONSE_CODE_DETAILS% and %CONNECTION_TERMINATION_DETAILS%, as it does by default"
+        )
         raise LogLineError(NO_POLICY_DECIDED, message, way_out)
-    raise LogLineError(CUT_OFF, "the line begins like one of an access log of Istio, and ends early", "give all of it")
+    raise LogLineError(
+        CUT_OFF, "the line begins like one of Istio's access log, but it is not complete", "give all of it"
+    )
 
 
 def _text_fields(line: str) -> dict[str, str] | None:
-    """Return the fields of Istio's text format. What somebody added behind them is searched for certificates."""
+    """Return the fields of Istio's text format. Fields that users added after them are searched for certificates."""
     head = _HEAD.search(line)
     if head is None:
         return None
@@ -179,7 +183,7 @@ def _text_fields(line: str) -> dict[str, str] | None:
 
 
 def _tail_of(words: Sequence[str]) -> int | None:
-    """Return where the last fields begin. User agents have spaces and quotes, so they are looked for from the end."""
+    """Return the index of the last fields. The search starts at the end: user agents contain spaces and quotes."""
     for start in range(len(words) - len(_TAIL), -1, -1):
         quoted, addresses = words[start : start + 3], words[start + 4 : start + 7]
         if all(map(_QUOTED.fullmatch, quoted)) and all(map(_ADDRESS.fullmatch, addresses)):
@@ -190,7 +194,7 @@ def _tail_of(words: Sequence[str]) -> int | None:
 def _json_fields(line: str) -> dict[str, str] | None:
     """Return the fields of Istio's JSON format."""
     start = line.find("{") if any(key in line for key in _KEYS) else -1
-    for _ in range(_MOST_OBJECTS):
+    for _ in range(_MAX_OBJECTS):
         if start == -1:
             break
         try:
@@ -205,7 +209,7 @@ def _json_fields(line: str) -> dict[str, str] | None:
 
 
 def _objects(value: object) -> Iterator[Mapping[str, object]]:
-    """Yield an object, and those that are text in it, as collectors of logs have them."""
+    """Yield an object, and the objects that are texts in it, as log collectors write them."""
     if isinstance(value, dict):
         yield value
         for inner in value.values():
@@ -226,12 +230,12 @@ def _decision(fields: Mapping[str, str], pod: str | None) -> LoggedDecision:
     cluster = _Cluster.of(fields.get("upstream_cluster", ""))
     method, path, host = text("method"), text("path"), text("authority")
     if cause is None or (cause.allowed and method is None and not _has_sent(fields, cluster)):
-        what = "a connection on which nothing was sent" if details == _ABSENT else f"`{details}`"
-        message = f"the line tells of {what}, which is no decision of a policy"
+        what = "a connection without any bytes" if details == _ABSENT else f"`{details}`"
+        message = f"the line reports {what}, which is not a decision of a policy"
         raise LogLineError(NO_POLICY_DECIDED, message, "look for another line of this request or connection")
     if cause.allowed and cluster.direction in ("outbound", "PassthroughCluster", "BlackHoleCluster"):
         raise LogLineError(
-            CALLERS_SIDE, "the line is of a proxy that sends, and names no denial", _at_other_end(fields)
+            CALLERS_SIDE, "the line is from the caller's proxy, and names no denial", _at_other_end(fields)
         )
     sni = text("requested_server_name")
     inside = _SNI.fullmatch(sni or "")
@@ -239,7 +243,7 @@ def _decision(fields: Mapping[str, str], pod: str | None) -> LoggedDecision:
     remote = end_at(text("downstream_remote_address"))
     is_sidecar = cluster.direction in ("inbound", "InboundPassthroughCluster") or details == "filter_chain_not_found"
     is_waypoint = cluster.direction == "inbound-vip"
-    is_direct = remote.port != 0  # an address that proxies in front report has no port
+    is_direct = remote.port != 0  # an address that another proxy reported has no port
     return LoggedDecision(
         "Istio's Envoy",
         cause,
@@ -271,7 +275,7 @@ def _decision(fields: Mapping[str, str], pod: str | None) -> LoggedDecision:
 
 
 def _has_sent(fields: Mapping[str, str], cluster: _Cluster) -> bool:
-    """Return whether bytes of a connection went to the application. Policies are asked with the first of them."""
+    """Return whether bytes of a connection reached the application. Policies are evaluated at the first byte."""
     return cluster.direction.startswith("inbound") and fields.get("bytes_received") != "0"
 
 
@@ -282,7 +286,7 @@ _WITHOUT_LAYERS: Final = (
 
 
 def _is_plaintext(fields: Mapping[str, str], *, is_inside: bool) -> bool:
-    """Return whether a caller has no identity. Istio's proxies name the destination in the TLS that they speak."""
+    """Return whether the caller has no identity. In TLS between Istio's proxies, the server name is the destination."""
     verified = ("downstream_peer_uri_san", "x_forwarded_client_cert")
     return not is_inside and all(fields.get(name, _ABSENT) in (_ABSENT, "") for name in verified)
 
@@ -294,7 +298,7 @@ def _placements(*, is_sidecar: bool, is_waypoint: bool) -> frozenset[Placement]:
 
 
 def end_at(address: str | None) -> LoggedEnd:
-    """Return the end that has an address with a port, as Envoy and ztunnel write it."""
+    """Return the end with an address and a port, as Envoy and ztunnel write them."""
     host, colon, port = (address or "").rpartition(":")
     host = host.strip("[]")
     if not colon or not port.isdigit() or not host or not all(c in "0123456789abcdefABCDEF:." for c in host):
@@ -307,4 +311,4 @@ def _at_other_end(fields: Mapping[str, str]) -> str:
     where = f" of {cluster.host}" if cluster.host else ""
     request = fields.get("request_id", _ABSENT)
     which = f" for the request {request}" if request not in (_ABSENT, "") else ""
-    return f"look into the log of the proxy{where}{which}"
+    return f"look at the log of the proxy{where}{which}"

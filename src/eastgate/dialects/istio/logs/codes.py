@@ -1,4 +1,4 @@
-"""The diagnostics of lines of Istio's logs."""
+"""Codes of diagnostics about lines of Istio's logs."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from eastgate.basics.diagnostics import Code
 
 CALLERS_SIDE = Code(
     "EG2151",
-    "a line of the caller's proxy",
-    "Policies are enforced at the destination. The proxy of a caller logs the answer that it got, and not who decided. "
+    "line of the caller's proxy",
+    "Policies are enforced at the destination. The proxy of a caller logs the answer that it got, and not the policy. "
     "The destination's proxy (a sidecar, a waypoint, the ztunnel of its node) has a line about the same request.",
 )
 NO_POLICY_DECIDED = Code(
     "EG2152",
-    "a line that tells of no decision of a policy",
-    "The line is of a proxy of Istio, and tells of something else: a request that is malformed, a connection that "
-    "broke, or a log format without the details of the answer.",
+    "line without a decision of a policy",
+    "The line is from a proxy of Istio, but it reports something else: a malformed request, a broken connection, or a "
+    "log format without response details.",
 )
 CUT_OFF = Code(
     "EG2153",
-    "a line of Istio's log that is not complete",
-    "The line begins like one of a proxy of Istio, and lacks what would say what was decided.",
+    "incomplete line of Istio's log",
+    "The line begins like one of a proxy of Istio, but it does not contain the decision.",
 )

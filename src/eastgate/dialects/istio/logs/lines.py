@@ -1,4 +1,4 @@
-"""Reads lines of Istio's proxies: the access log of its Envoys, as text or JSON, and the log of ztunnel."""
+"""Parser of log lines of Istio's proxies: the access log of Envoys, as text or JSON, and the log of ztunnel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from eastgate.dialects.istio.logs.codes import CUT_OFF, NO_POLICY_DECIDED
 from eastgate.dialects.istio.logs.ztunnel import read_ztunnel
 from eastgate.dialects.logs import LoggedDecision, LogLineError
 
-# Finds a denial in other text: the details alone, or a line of Envoy's debug log.
+# Search for a denial in other text: the details alone, or a line of Envoy's debug log.
 
 
 _DETAILS = regex(r"rbac_access_denied_matched_policy\[\S{0,600}\]|jwt_authn_access_denied\{[^}\s]{0,600}\}")
@@ -19,7 +19,7 @@ _PROXY = "Istio's Envoy"
 
 
 def read_bare_text(line: str) -> LoggedDecision | None:
-    """Return the denial that a text names, without who called what. Raises LogLineError where it names no policy."""
+    """Return the denial in a text, without caller and destination. Raises LogLineError if the text names no policy."""
     text = line.strip()
     cause = None
     if match := _DEBUG.search(text):
@@ -29,22 +29,21 @@ def read_bare_text(line: str) -> LoggedDecision | None:
     elif match := _NAME.fullmatch(text):
         cause = cause_of_name(match[0])
     elif text == _BODY:
-        message = f"`{_BODY}` is what Envoy answers to everybody whom a policy denies"
+        message = f"`{_BODY}` is Envoy's answer to every request that a policy denies"
         way_out = "give the line of the destination's proxy: kubectl logs <pod> -c istio-proxy"
         raise LogLineError(NO_POLICY_DECIDED, message, way_out)
     if cause is None:
         return None
     if cause.policy is None:
-        message = f"the text says only this: {cause.words}"
-        raise LogLineError(CUT_OFF, message, "give the whole line of the access log, which says who called what")
+        message = f"the text contains only this: {cause.words}"
+        raise LogLineError(CUT_OFF, message, "give the whole line of the access log, with caller and destination")
     return LoggedDecision(_PROXY, cause)
 
 
 def read_line(line: str) -> LoggedDecision | None:
-    """Return the decision that a line tells of; None where it is no line of these proxies. Raises LogLineError.
+    """Return the decision in a line, or None if the line is not from these proxies. Raises LogLineError.
 
-    A client chooses much of what is in a line. So a denial that is found in other text counts only where the line has
-    none of the known forms.
+    Clients control much of a line. So a denial inside other text counts only if the line has none of the known formats.
     """
     for read in (read_ztunnel, read_access_log, read_bare_text):
         decision = read(line)

@@ -1,4 +1,4 @@
-"""Reads ztunnel's log: what became of a connection, as text or JSON."""
+"""Parser of ztunnel's log of connections, as text or JSON."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LINE = regex(
 )
 _FIELD = regex(r'(?P<key>[a-z_.]+)=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>\S+))(?:\s+|$)')
 _REJECTED: Final = "connection closed due to policy rejection"
-_LATE: Final = "connection closed due to policy change"
-_EXPLICIT: Final = "explicitly denied by: "
+_POLICY_CHANGE: Final = "connection closed due to policy change"
+_DENIED_BY: Final = "explicitly denied by: "
 _NOT_ALLOWED: Final = "allow policies exist, but none allowed"
 _STRICT: Final = "istio_converted_static_strict"
 _CONVERTED: Final = "converted_peer_authentication_"
@@ -32,18 +32,18 @@ _WITHOUT_LAYERS: Final = (
 
 
 def read_ztunnel(line: str) -> LoggedDecision | None:
-    """Return the decision of a line; None where it is none of ztunnel's access log. Raises LogLineError."""
+    """Return the decision of a line, or None if it is not from ztunnel's access log. Raises LogLineError."""
     fields = _json_fields(line) or _text_fields(line)
     if fields is None:
         return None
     if "dst.addr" not in fields:
         raise LogLineError(
-            CUT_OFF, "the line begins like one of ztunnel's access log, and ends early", "give all of it"
+            CUT_OFF, "the line begins like one of ztunnel's access log, but it is not complete", "give all of it"
         )
     if fields.get("direction") == "outbound":
         where = fields.get("dst.workload") or fields.get("dst.service") or fields["dst.addr"]
-        way_out = f'look into the log of the ztunnel at {where}, for a line with direction="inbound"'
-        raise LogLineError(CALLERS_SIDE, "the line is of the ztunnel of the caller", way_out)
+        way_out = f'look at the log of the ztunnel at {where}, for a line with direction="inbound"'
+        raise LogLineError(CALLERS_SIDE, "the line is from the caller's ztunnel", way_out)
     return _decision(fields, _cause(fields))
 
 
@@ -76,8 +76,8 @@ def _json_fields(line: str) -> dict[str, str] | None:
 def _cause(fields: Mapping[str, str]) -> LoggedCause:
     error = fields.get("error")
     if error is None:
-        return LoggedCause(True, "policies let it pass")
-    if error == _LATE:
+        return LoggedCause(True, "policies allowed it")
+    if error == _POLICY_CHANGE:
         words = "a policy that came later closed the connection"
         return LoggedCause(False, words, kinds=frozenset({AUTHORIZATION, PEER}))
     if error == _REJECTED:
@@ -87,19 +87,19 @@ def _cause(fields: Mapping[str, str]) -> LoggedCause:
     reason = error.removeprefix(f"{_REJECTED}: ")
     if reason == _NOT_ALLOWED:
         return LoggedCause(False, "no rule of an ALLOW policy matches", unmatched=True)
-    if reason.startswith(_EXPLICIT):
-        return _explicit(reason.removeprefix(_EXPLICIT))
+    if reason.startswith(_DENIED_BY):
+        return _explicit(reason.removeprefix(_DENIED_BY))
     if reason != error:
         return LoggedCause(False, reason)
     raise LogLineError(
         NO_POLICY_DECIDED,
-        f"the line tells of `{error}`, which is no decision of a policy",
+        f"the line reports `{error}`, which is not a decision of a policy",
         "look for a line with `policy rejection`",
     )
 
 
 def _explicit(name: str) -> LoggedCause:
-    """Return the cause of a denial by a policy. A PeerAuthentication has a name that no policy can have."""
+    """Return the cause of a denial by a policy. The name of a PeerAuthentication is not valid for other policies."""
     namespace, _, policy = name.partition("/")
     if policy == _STRICT:
         return LoggedCause(False, "plaintext, where a PeerAuthentication requires mTLS", kinds=frozenset({PEER}))

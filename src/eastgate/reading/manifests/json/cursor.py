@@ -1,4 +1,4 @@
-"""A place in a JSON text that moves forward, and what to say where the text goes wrong."""
+"""The position in a JSON text, and the errors at that position."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MEANT = {"True": "true", "False": "false", "None": "null", "undefined": "null",
 
 
 class Cursor:
-    """The place up to which a stretch of a text has been read, and the brackets that are open there."""
+    """The position up to which a stretch of a text has been read, and the open brackets."""
 
     __slots__ = ("_line", "_starts", "end", "findings", "open", "position", "string", "text")
 
@@ -34,7 +34,7 @@ class Cursor:
         self._line = bisect_right(self._starts, start) - 1
 
     def peek(self) -> str:
-        """Skip spaces, and return the character behind them; empty at the end."""
+        """Skip spaces, and return the next character; empty at the end."""
         match = _SPACE.match(self.string, self.position, self.end)
         if match is not None:
             self.position = match.end()
@@ -46,7 +46,7 @@ class Cursor:
         return match.group() if match else ""
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        """Return line and column of an offset that is not before those asked for earlier."""
+        """Return line and column of an offset. Offsets must not decrease between calls."""
         starts, line = self._starts, self._line
         while line + 1 < len(starts) and starts[line + 1] <= offset:
             line += 1
@@ -54,11 +54,11 @@ class Cursor:
         return line + 1, offset - starts[line] + 1
 
     def span(self, start: int, end: int) -> Span:
-        """Return the span between two offsets, wherever they are."""
+        """Return the span between two offsets in any place."""
         return self.text.span(start, end)
 
     def wrong(self, message: str, help_: str | None = None) -> NoReturn:
-        """Report that the text is wrong at the cursor; where it ends there, that a bracket is not closed."""
+        """Report an error at the cursor; at the end of the text, report an open bracket."""
         if self.position < self.end:
             span = self.span(self.position, self.position + max(1, len(self.word())))
             self.findings.stop(JSON_SYNTAX, message, span, help_ or self._way_out())
@@ -68,7 +68,7 @@ class Cursor:
         self.findings.stop(UNCLOSED, f"this `{span.underlined}` is never closed", span, f"add a `{closing}`")
 
     def _way_out(self) -> str:
-        """Return what to write instead of the word at the cursor."""
+        """Return the help for the word at the cursor."""
         word = self.word()
         if word in _MEANT:
             return f"write `{_MEANT[word]}`"

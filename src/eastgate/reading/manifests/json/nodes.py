@@ -1,4 +1,6 @@
-"""JSON with positions and diagnostics: strict, several values behind each other, every finding in its place."""
+"""Reads JSON with positions and diagnostics: strict, several values one after the other, every finding with
+its position.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from eastgate.reading.manifests.codes import CONTROL_CHARACTER, JSON_SYNTAX, NUM
 from eastgate.reading.manifests.findings import Findings, StopReading, shown
 from eastgate.reading.manifests.json.cursor import Cursor
 from eastgate.reading.manifests.limits import MAX_DEPTH
-from eastgate.reading.manifests.node import MOST_DIGITS, Node, Scalar
+from eastgate.reading.manifests.node import MAX_DIGITS, Node, Scalar
 from eastgate.reading.manifests.text import DecodedText
 
-# JSON strings, numbers and words, as strictly as the standard has them.
+# JSON strings, numbers and words, exactly as the standard defines them.
 
 
 _STRING = regex(r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"')
@@ -30,7 +32,7 @@ _NOT_FINITE = frozenset(["NaN", "Infinity", "-Infinity", "+Infinity", "inf", "-i
 
 
 def read_string(cursor: Cursor) -> str:
-    """Read the string whose opening quote the cursor is before."""
+    """Read a string. The cursor is at its opening quote."""
     start = cursor.position
     match = _STRING.match(cursor.string, start, cursor.end)
     if match is None:
@@ -50,7 +52,7 @@ def read_string(cursor: Cursor) -> str:
 
 
 def _broken_string(cursor: Cursor) -> NoReturn:
-    """Report a string that has no end, or a control character in it."""
+    """Report a string without an end, or with a control character."""
     start, string = cursor.position, cursor.string
     begun = _BEGUN.match(string, start, cursor.end)
     at = begun.end() if begun else start + 1
@@ -102,7 +104,7 @@ def _number(cursor: Cursor, literal: str) -> int | float:
         value = float(literal)
         if value not in (float("inf"), float("-inf")):
             return value
-    elif len(digits) <= MOST_DIGITS:
+    elif len(digits) <= MAX_DIGITS:
         return int(literal)
     message = "Kubernetes cannot hold this number"
     cursor.findings.report(NUMBER_RANGE, message, cursor.span(start, cursor.position), "write a smaller one")
@@ -113,7 +115,7 @@ _NEXT_OBJECT = regex(r"\n(?=\{)")
 
 
 def read_json_nodes(text: DecodedText, start: int, end: int, reporter: Reporter) -> list[Node]:
-    """Read the values in a stretch of a text, one behind the other. Unreadable ones are reported and left out."""
+    """Read the values in a stretch of a text, one after the other. Unreadable ones are reported and left out."""
     nodes: list[Node] = []
     if text.report_bad_bytes(start, end, reporter):
         return nodes
@@ -133,10 +135,10 @@ def read_json_nodes(text: DecodedText, start: int, end: int, reporter: Reporter)
 
 
 def _next_object(cursor: Cursor, begin: int) -> int | None:
-    """Return where to go on behind a value that could not be read; None where nobody can know its end.
+    """Return the position after an unreadable value; None if its end is unknown.
 
-    A line that starts with `{` starts an object if the broken value did the same. Anything else would
-    only make more findings out of one mistake.
+    A line that starts with `{` starts an object if the broken value did the same. Any other rule would make more
+    findings of one mistake.
     """
     if cursor.string[begin] != "{" or cursor.text.position(begin)[1] != 1:
         return None
@@ -196,14 +198,14 @@ def _key(cursor: Cursor) -> Node:
 
 
 def _enter(cursor: Cursor, closing: str) -> bool:
-    """Go past an opening bracket; return whether an entry follows."""
+    """Step past an opening bracket. Return whether an entry follows."""
     cursor.open.append(cursor.position)
     cursor.position += 1
     return cursor.peek() != closing
 
 
 def _another(cursor: Cursor, closing: str) -> bool:
-    """Go past an entry; return whether one more follows."""
+    """Step past an entry. Return whether another one follows."""
     sign = cursor.peek()
     if sign == closing:
         return False
@@ -218,7 +220,7 @@ def _another(cursor: Cursor, closing: str) -> bool:
 
 
 def _leave(cursor: Cursor) -> None:
-    """Go past a closing bracket."""
+    """Step past a closing bracket."""
     cursor.open.pop()
     cursor.position += 1
 

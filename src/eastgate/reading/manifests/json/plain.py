@@ -1,9 +1,8 @@
-"""JSON as plain data, fast: msgspec, and a proof that it dropped no duplicate key.
+"""JSON as plain data, fast: msgspec, with a proof that no duplicate key was dropped.
 
-msgspec keeps the last of two equal keys and says nothing. So the keys in the result are counted, and the
-places in the text where a key can end. The first number is never too large and the second never too small:
-if they are equal, no key was dropped. If not, or if anything at all is wrong, `json_nodes` reads the text
-again and says what is wrong where.
+msgspec silently keeps the last of two equal keys. So two numbers are compared: the keys in the result, and the places
+in the text where a key can end. The first is never too large, and the second never too small. If they are equal, no key
+was dropped. If not, or if there is any error, `json_nodes` reads the text again with positions.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class _TooDeepError(Exception):
 
 
 def read_plain_json(text: str, raw: bytes) -> PlainDocument | None:
-    """Read one JSON value, given as text and as UTF-8; None where it is in any way unusual."""
+    """Read one JSON value from text and UTF-8 bytes; None if it is unusual in any way."""
     try:
         value: Plain = msgspec.json.decode(raw)
         if isinstance(value, dict | list) and _keys(value, 1) != _most_keys(raw):
@@ -58,9 +57,9 @@ def _keys(value: dict[str, Plain] | list[Plain], depth: int) -> int:
 
 
 def _most_keys(raw: bytes) -> int:
-    """Return an upper bound of the keys in the text: the quotes with a `:` behind them, except escaped ones.
+    """Return an upper bound of the number of keys: the quotes before a `:`, except escaped ones.
 
-    A key can end in an escaped backslash, whose quote only looks escaped; then nothing is proven (-1).
+    A key can end in an escaped backslash, after which the quote only looks escaped. The result is then -1: no proof.
     """
     if b'\\\\":' in raw:
         return -1
@@ -71,7 +70,7 @@ def _most_keys(raw: bytes) -> int:
 
 
 def _items(text: str, raw: bytes) -> list[Extent]:
-    """Return where the entries of the top-level `items` stand. msgspec knows how long each value is; that is enough."""
+    """Return the extents of the entries of the top-level `items`. The length of each value in msgspec is enough."""
     length = _bytes_length if text.isascii() else _text_length
     position = text.index("{") + 1
     extents: list[Extent] = []

@@ -1,4 +1,4 @@
-"""One description of each resource, from which it is checked, served and documented."""
+"""Shapes: one description of each resource for validation, schemas and documentation."""
 
 from eastgate.reading.manifests.shapes.constraints import Cel, Constraint, all_of, constraint, not_empty
 from eastgate.reading.manifests.shapes.shape import (

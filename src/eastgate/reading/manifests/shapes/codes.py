@@ -1,4 +1,4 @@
-"""Codes of what any policy can get wrong: the shape of a document."""
+"""The codes of errors in the shape of any policy."""
 
 from eastgate.basics.diagnostics import Code
 
@@ -8,7 +8,7 @@ UNKNOWN_FIELD = Code(
     "The resource has no such field. The API server would drop it silently; in authorization a dropped line is a hole, "
     "so here it is an error.",
 )
-WRONG_TYPE = Code("EG1202", "wrong type", "The field exists, but a value of this type can't stand there.")
+WRONG_TYPE = Code("EG1202", "wrong type", "The field exists, but cannot have a value of this type.")
 MISSING_FIELD = Code("EG1203", "required field missing", "The resource means nothing without this field.")
 NULL_VALUE = Code(
     "EG1204",
@@ -24,7 +24,7 @@ BAD_MODE = Code(
     "EG1209",
     "invalid eastgate.dev/mode",
     "The annotation `eastgate.dev/mode` is `audit` (report what the policy would do) or `enforce` (the default). "
-    "Anything else would leave it open whether the policy is in force.",
+    "With any other value, it is unclear whether the policy is in force.",
 )
 NAMESPACE_ON_CLUSTER_SCOPED = Code(
     "EG1210", "namespace on a cluster-scoped policy", "A cluster-scoped resource has no namespace."

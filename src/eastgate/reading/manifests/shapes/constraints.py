@@ -1,8 +1,8 @@
-"""A demand on a resource said twice, in one place: in Python, and in the words that an API server checks by itself.
+"""A rule for a resource in two forms, in one place: in Python, and in the language of an API server.
 
-The Python rule tells an author what to write instead. Where there is no Eastgate, only an API server, the same demand
-is OpenAPI keywords in the CustomResourceDefinition, or a CEL rule in it, or, where it depends on the mesh, a CEL rule
-of a ValidatingAdmissionPolicy. A test holds them against each other on every manifest that there is.
+The Python rule tells an author what to write instead. The same rule for an API server is OpenAPI keywords in the
+CustomResourceDefinition, or a CEL rule in it, or, if it depends on the mesh, a CEL rule of a ValidatingAdmissionPolicy.
+A test compares both forms on every manifest of the repository.
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes.shape import Check
 
-# Rules of shapes that are functions of plain data, so that a shape can be compared with data of either kind.
-#
-# A policy is read with positions, as nodes. Of Kubernetes' own objects there are many, and they are read without. A
-# rule that takes a node is for policies only; a `Demand` is for both.
+# Rules of shapes as functions of plain data, so that a shape can check nodes and plain data. A policy is read as
+# nodes with positions. Other Kubernetes objects are many, and are read as plain data. A rule that takes a node is for
+# policies only; a `Demand` is for both.
 
 
 V = TypeVar("V")
 
 
 class Problem(NamedTuple):
-    """An error in a value, or in what is `below` it."""
+    """An error in a value, or at the path `below` it."""
 
     code: Code
     message: str
@@ -36,12 +35,12 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Demand(Generic[V]):
-    """A rule that looks at a value without its position."""
+    """A rule that does not need the position of its value."""
 
     problems: Callable[[V], Iterable[Problem]]
 
     def __call__(self, node: Node, to: Check[Any]) -> None:
-        """Report the problems of a node, each where it is."""
+        """Report the problems of a node, each at its position."""
         value: Any = node.plain()
         for problem in self.problems(value):
             to.report(problem.code, problem.message, node.nearest(*problem.below), help=problem.help)
@@ -52,10 +51,10 @@ Rule = Callable[[Node, Check[Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class Cel:
-    """A CEL rule over `self`, true where nothing is wrong.
+    """A CEL rule over `self`, which is true if there is no error.
 
-    `mesh` names the mesh modes in which it holds. Such a rule stands in no CustomResourceDefinition, which knows no
-    modes; it must hang on the spec, and becomes part of the admission policy for each of its modes.
+    `mesh` names the mesh modes in which it applies. A CustomResourceDefinition knows no modes, so such a rule is not in
+    one. It must belong to the spec, and becomes part of the admission policy for each of its modes.
     """
 
     rule: str
@@ -65,19 +64,19 @@ class Cel:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A rule of a shape that an API server can check too. `schema` are OpenAPI keywords for what the rule looks at."""
+    """A rule of a shape that an API server can check too. `schema` are OpenAPI keywords for its value."""
 
     rule: Rule
     schema: Mapping[str, object] = field(default_factory=dict)
     cel: tuple[Cel, ...] = ()
 
     def __call__(self, node: Node, to: Check[Any]) -> None:
-        """Check in Python."""
+        """Check the rule in Python."""
         self.rule(node, to)
 
 
 def constraint(*cel: Cel, **schema: object) -> Callable[[Rule], Constraint]:
-    """State beside a rule how an API server checks the same. `list_type` is `x-kubernetes-list-type`, and so on."""
+    """Declare beside a rule how an API server checks it. `list_type` is `x-kubernetes-list-type`, and so on."""
     keywords = {_KEYWORDS.get(name, name): value for name, value in schema.items()}
     return lambda rule: Constraint(rule, keywords, cel)
 
@@ -101,7 +100,7 @@ def not_empty(code: Code, message: str, way_out: str) -> Constraint:
 
 
 def all_of(*rules: Rule) -> Constraint:
-    """Combine several demands on one thing, in this order."""
+    """Combine several rules for one value, in this order."""
 
     def rule(node: Node, to: Check[Any]) -> None:
         for demand in rules:

@@ -1,9 +1,9 @@
-"""A quick way from plain data to the object that it describes: no positions, no findings.
+"""A fast reader from plain data to the object that it describes: no positions, no findings.
 
-It is taken for every object that is not a policy, ten thousands of Pods among them, nearly all of which are in order.
-A shape says what becomes of data that fits it: a text as it is, a list as a tuple, and a mapping as the named arguments
-of the function that its `make` is. A null is as good as absent, as it is to Kubernetes, and an absent field is no
-argument. Data that does not fit raises `MisfitError`, and who needs to know what is wrong looks a second time.
+It reads every object that is not a policy, such as tens of thousands of Pods; nearly all of them are valid. A shape
+defines the result: a text stays a text, a list becomes a tuple, and the fields of a mapping become the named arguments
+of its `make`. A null counts as absent, as in Kubernetes, and an absent field is not passed. Invalid data raises
+`MisfitError`. A caller that needs the error reads the data again with positions.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from eastgate.reading.manifests.shapes.shape import (
 )
 
 Reader: TypeAlias = Callable[..., Any]
-"""Makes what data describes; the text is the namespace of the object that the data is in."""
+"""Makes the value that data describes. The text is the namespace of its object."""
 
 _Adder: TypeAlias = Callable[[Mapping[str, object], str, dict[str, Any]], None]
-_LONGEST_NAME: Final = 256  # characters; a longer text is not kept
+_MAX_CACHED_CHARS: Final = 256  # a longer text is not cached
 
 
 class MisfitError(Exception):
-    """Data that does not fit its shape."""
+    """Error: data does not fit its shape."""
 
 
 def reader(shape: Shape[Any], *, checked: bool = True) -> Reader:
-    """Return what makes the value of data of a shape, whose rules must all be demands.
+    """Return the reader for data of a shape. All rules of the shape must be `Demand`s.
 
-    Without `checked`, only types matter: other rules have accepted the data.
+    Without `checked`, only types are checked, because other rules have accepted the data.
     """
     match shape:
         case Anything():
@@ -64,14 +64,14 @@ def reader(shape: Shape[Any], *, checked: bool = True) -> Reader:
 
 
 def parameter(key: str, of: Field[Any]) -> str | None:
-    """Return the parameter that takes the value of a field; None: each field of that has its own."""
+    """Return the parameter for the value of a field; None if each field of its record has its own parameter."""
     if isinstance(of.shape, Record) and of.shape.make is None:
         return None
     return of.into or re.sub(r"(?<![A-Z])([A-Z])", r"_\1", key).lower()
 
 
 def _demand(rule: object, *, checked: bool) -> Callable[[Any], None] | None:
-    """Return what raises an error unless a rule holds; None where there is none to hold."""
+    """Return a function that raises an error unless a rule holds; None without a rule."""
     if not checked or rule is None:
         return None
     if not isinstance(rule, Demand):
@@ -101,7 +101,7 @@ def _text(shape: Text[Any], *, checked: bool) -> Reader:
     def text(value: object, _: str) -> object:
         if not isinstance(value, str):
             raise MisfitError
-        return (remembered if len(value) <= _LONGEST_NAME else made)(value)
+        return (remembered if len(value) <= _MAX_CACHED_CHARS else made)(value)
 
     return text
 
@@ -133,7 +133,7 @@ def _whole(shape: Whole) -> Reader:
     lowest, highest, or_name = shape.minimum, shape.maximum, shape.or_name
 
     def whole(value: object, _: str) -> int | str:
-        if type(value) is int and lowest <= value <= highest:  # a boolean is no number
+        if type(value) is int and lowest <= value <= highest:  # a boolean is not a number
             return value
         if or_name and isinstance(value, str) and not value.isdigit():
             return value
@@ -181,7 +181,7 @@ def _record(shape: Record[Any], *, checked: bool) -> Reader:
         into, is_missed = parameter(key, of), _is_missed(of) if checked else None
         read = reader(of.shape, checked=checked)
         if into is None or is_missed or of.when or of.blank or of.home:
-            others.append(_adder(key, into, read, is_missed, of))
+            others.append(_field_reader(key, into, read, is_missed, of))
         else:
             simple.append((key, into, read))
     demands = [demand for rule in shape.rules if (demand := _demand(rule, checked=checked)) is not None]
@@ -205,8 +205,8 @@ def _record(shape: Record[Any], *, checked: bool) -> Reader:
     return record
 
 
-def _adder(key: str, into: str | None, read: Reader, is_missed: Condition | None, of: Field[Any]) -> _Adder:
-    """Return what adds the value of a field to arguments."""
+def _field_reader(key: str, into: str | None, read: Reader, is_missed: Condition | None, of: Field[Any]) -> _Adder:
+    """Return a function that adds the value of a field to the arguments."""
     when, blank, is_home = of.when, of.blank, of.home
 
     def add(entries: Mapping[str, object], home: str, arguments: dict[str, Any]) -> None:
@@ -229,7 +229,7 @@ def _adder(key: str, into: str | None, read: Reader, is_missed: Condition | None
 
 
 def _is_missed(of: Field[Any]) -> Condition | None:
-    """Return whether a field must not be absent, depending on those beside it; None where it always may."""
+    """Return the condition under which a field is required, given the fields beside it; None if it never is."""
     needed, when = of.needed, of.when
     if of.required or (of.implied and not _fits_empty(of.shape)):
         return when or (lambda _: True)

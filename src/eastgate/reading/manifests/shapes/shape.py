@@ -1,9 +1,9 @@
-"""Shapes: what a resource looks like, as data.
+"""Shapes: the structure of a resource, as data.
 
-A dialect describes its resource once, as a tree of shapes. `check` compares a document with it and reports every
-difference at its place. A record may carry rules of its own; they see only records whose fields have the right
-types, and lists and mappings whose entries have them, so that no rule needs to check types. One wrong field does not
-hide what is wrong elsewhere. A rule that looks into the records inside of its own asks for their fields with `get`.
+A dialect describes its resource once, as a tree of shapes. `check` compares a document with it, and reports every
+difference at its position. A record may have rules of its own. They are called only if its fields, and the entries of
+its lists and mappings, have the right types, so no rule needs to check types. One wrong field does not hide errors
+elsewhere. A rule reads fields of inner records with `get`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from eastgate.reading.manifests.findings import shown
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import codes
 
-# Regular expressions for names, as an API server and editors take them.
-#
-# They mean the same to Go's RE2, to Python and to JavaScript: no look-ahead, no Unicode classes. What one expression
-# cannot say about the length of a part, a second one says.
+# Regular expressions for names that API servers and editors support. They mean the same in Go's RE2, in Python and in
+# JavaScript: no look-ahead, no Unicode classes. If one expression cannot limit the length of a part, a second one does.
 
 
 __all__ = [
@@ -46,24 +44,24 @@ LABEL_VALUE = f"({_WORD})?"
 LABEL_KEY = f"({DNS_SUBDOMAIN}/)?{_WORD}"
 LABEL_KEY_LENGTHS = "([^/]{1,253}/)?[^/]*"
 
-# No request has it in its path: empty and dot segments, encoded slashes, what need not be encoded.
+# Parts that no request path has: empty and dot segments, encoded slashes, and characters that need no encoding.
 NOT_COMPARABLE = r"//|/\.\.?(/|$|;|%3[bB])|%(2[dDeEfF]|3[0-9]|4[1-9a-fA-F]|5[0-9aAcCfF]|6[1-9a-fA-F]|7[0-9aAeE])"
 _NOT_IN_PATHS = r"*?#\\\x00-\x1f\x7f-\x9f"
 
 
 def path_with_wildcard(*, spaces: bool = True) -> str:
-    """Return the pattern of a path, perhaps with one `*`: at its end, or at its beginning."""
+    """Return the pattern of a path with at most one `*`, at its end or at its beginning."""
     others = f"[^{_NOT_IN_PATHS}]*" if spaces else rf"[^{_NOT_IN_PATHS}\x20\xa0]*"
     return rf"^(/{others}\*?|\*{others})$"
 
 
 def whole(pattern: str) -> str:
-    """Return the expression that matches only whole texts."""
+    """Return the expression that matches whole texts only."""
     return f"^({pattern})$" if "|" in pattern else f"^{pattern}$"
 
 
 def any_case(*words: str) -> str:
-    """Return a pattern of some words, in any mixture of small and capital letters."""
+    """Return a pattern of words that ignores the case of letters."""
     return "|".join("".join(f"[{letter.upper()}{letter.lower()}]" for letter in word) for word in words)
 
 
@@ -73,7 +71,7 @@ Condition = Callable[[Mapping[str, object]], bool]
 
 @dataclass(slots=True)
 class Check(Generic[C]):
-    """One document under examination: where findings go, and what the dialect's own rules need to know."""
+    """The check of one document: the destination of its findings, and the context for rules of the dialect."""
 
     reporter: Reporter
     context: C
@@ -85,9 +83,9 @@ class Check(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class Text(Generic[C]):
-    """A string; `rule` may look at it more closely. `served` is how long it may be for an API server (see `ListOf`).
+    """A string; `rule` may check it further. `served` is its greatest length for an API server (see `ListOf`).
 
-    `make`, here and in lists and records, is what a `reader` makes of it.
+    `make`, here and in lists and records, is the function that a `reader` calls.
     """
 
     what: str = "a string"
@@ -109,7 +107,9 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of a few strings. `reasons` says of a value that one might expect, in capitals, why it is not allowed."""
+    """One of a few strings. `reasons` explain why a value that users might expect is not allowed; its keys
+    are in capitals.
+    """
 
     options: tuple[str, ...]
     code: Code = codes.NOT_A_CHOICE
@@ -119,16 +119,17 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """true or false."""
+    """A boolean."""
 
     what: str = "true or false"
 
 
 @dataclass(frozen=True, slots=True)
 class ListOf(Generic[C]):
-    """A list of one shape; `rule` may look at the list as a whole.
+    """A list of one shape; `rule` may check the list as a whole.
 
-    `served` is how many entries an API server takes, whose work must be bounded; a file may hold any number.
+    `served` is the greatest number of entries for an API server, whose work must be bounded. A file may have any
+    number.
     """
 
     item: Shape[C]
@@ -140,7 +141,7 @@ class ListOf(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class MapOf(Generic[C]):
-    """A mapping with free keys, some of which may have a shape of their own. `served` is as in `ListOf`."""
+    """A mapping with free keys. Some keys may have a shape of their own. `served` is as in `ListOf`."""
 
     value: Shape[C]
     what: str = "a mapping"
@@ -151,7 +152,7 @@ class MapOf(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class Anything:
-    """Not ours to check."""
+    """A value that is not checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +162,14 @@ class Field(Generic[C]):
     shape: Shape[C]
     required: bool = False
     missing: Code = codes.MISSING_FIELD
-    help: str | None = None  # what to write where the field is missing, or has no value
-    about: str | None = None  # what it means: for CustomResourceDefinitions, editors and pages
-    refused: bool = False  # whether it is known, and an error whatever its value: a rule says so
-    needed: Condition | None = None  # whether it is required, depending on the fields beside it
-    when: Condition | None = None  # whether it is read at all, depending on the fields beside it
-    implied: bool = False  # whether a mapping that is absent is an empty one, in which something may be missing
-    into: str | None = None  # the parameter that takes the value, where it is not called as the field
-    blank: bool = False  # whether an empty text is as good as absent
+    help: str | None = None  # the text to write if the field is missing, or has no value
+    about: str | None = None  # its description for CustomResourceDefinitions, editors and docs
+    refused: bool = False  # a known field that is always an error; a rule reports it
+    needed: Condition | None = None  # whether it is required, given the fields beside it
+    when: Condition | None = None  # whether it is read at all, given the fields beside it
+    implied: bool = False  # whether an absent mapping counts as an empty one, in which a field may be missing
+    into: str | None = None  # the parameter for its value, if it has another name
+    blank: bool = False  # whether an empty text counts as absent
     home: bool = False  # whether an absent value is the namespace of the object
 
 
@@ -176,10 +177,9 @@ class Field(Generic[C]):
 class Record(Generic[C]):
     """A mapping with known fields.
 
-    `misspelt` names fields that people write for one that exists, and `advice` what to tell them where the right
-    name alone would not help; `foreign` names fields that do not belong here at all, with a code and a sentence
-    saying why. `otherwise` is what to tell people about any other field. `about` is what it means. `served` is what an
-    API server is told of it, where the fields depend on each other.
+    `misspelt` maps wrong names to existing fields, and `advice` has a help text for wrong names without an equivalent.
+    `foreign` are fields of other resources, with a code and the reason. `otherwise` is the help for any other unknown
+    field. `about` is the description. `served` is the schema for an API server, if the fields depend on each other.
     """
 
     what: str
@@ -191,16 +191,18 @@ class Record(Generic[C]):
     otherwise: str | None = None
     about: str | None = None
     served: Record[C] | None = None
-    shorthand: str | None = None  # what to write instead of a mere string, which stands for `{}`
-    make: Callable[..., Any] | None = None  # takes the fields by name; without it, who takes the record takes these
-    counted: int = 6  # optional fields that an API server can refuse others beside: the alternatives double with each
+    shorthand: str | None = None  # help for a mere string in the place of `{}`
+    # takes the fields by name; without it, they are arguments of the record around it
+    make: Callable[..., Any] | None = None
+    # optional fields for which an API server can refuse unknown ones: the alternatives double with each
+    counted: int = 6
 
 
 Shape = Text[C] | Whole | Choice | Flag | ListOf[C] | MapOf[C] | Anything | Record[C]
 
 
 def quoted(text: str) -> str:
-    """Quote a text for a sentence."""
+    """Return a text in quotes for a sentence."""
     return f"`{shown(text)}`" if text else '`""`'
 
 
@@ -210,9 +212,10 @@ def enumerated(words: Sequence[str], last: str) -> str:
 
 
 def check(shape: Shape[C], node: Node, to: Check[C], at: Span | None = None) -> bool:
-    """Report every difference between a node and a shape. True where the node itself fits, and each entry of a list.
+    """Report every difference between a node and a shape. Return True if the node itself fits, and each entry of a
+    list.
 
-    The fields of a record need not fit. `at` is where to point for what is missing in the node: its key, say.
+    The fields of a record need not fit. `at` is the position for missing values, for example the key of the node.
     """
     if isinstance(shape, Anything):
         return True
@@ -286,7 +289,7 @@ def _check_choice(shape: Choice, node: Node, to: Check[C]) -> bool:
     if not isinstance(node.value, str):
         return _wrong_type(shape, node, to, f"write {_describe(shape)}")
     value = node.value
-    any_case = shape.any_case and value.isascii()  # or the Kelvin sign would be a K
+    any_case = shape.any_case and value.isascii()  # without this, the Kelvin sign would be a K
     if value in shape.options or (any_case and value.lower() in {option.lower() for option in shape.options}):
         return True
     near = did_you_mean(value, shape.options)
@@ -351,7 +354,7 @@ def _check_record(shape: Record[C], node: Node, to: Check[C], at: Span) -> bool:
 
 
 def _fill(of: Field[C], key: str) -> str:
-    """Return what to do about a field without a value."""
+    """Return the help for a field without a value."""
     return of.help or ("write its value" if of.required else f"leave `{key}` out, or write its value")
 
 
@@ -371,7 +374,7 @@ def _meant(shape: Record[C], key: str) -> str | None:
 
 
 def _negated(shape: Record[C], key: str) -> str | None:
-    """Return the field that an unknown key negates. To suggest that field would turn the meaning round."""
+    """Return the field that an unknown key negates. Suggesting that field would reverse the meaning."""
     positive = key.casefold().removeprefix("not")
     fields = (name for name in shape.fields if name.casefold() == positive)
     return next(fields, None) if positive != key.casefold() else None
@@ -381,12 +384,12 @@ def _stranger(shape: Record[C], node: Node, key: str, to: Check[C]) -> bool:
     if key in shape.foreign:
         code, why = shape.foreign[key]
         to.report(code, f"`{key}` does not belong in {shape.what}", node.key_span(key), help=why)
-        return True  # what else is written can still be judged
-    meant, negated = _meant(shape, key), _negated(shape, key)
+        return True  # the other fields can still be checked
+    suggested, negated = _meant(shape, key), _negated(shape, key)
     help_ = shape.advice.get(key) or _otherwise(shape)
     if negated is not None:
-        help_ = f"`{negated}` cannot be negated: write those that are meant"
-    elif meant is not None and key not in shape.advice:
-        help_ = f"did you mean `{meant}`?"
+        help_ = f"`{negated}` cannot be negated: list the values to match"
+    elif suggested is not None and key not in shape.advice:
+        help_ = f"did you mean `{suggested}`?"
     to.report(codes.UNKNOWN_FIELD, f"unknown field `{shown(key)}` in {shape.what}", node.key_span(key), help=help_)
-    return meant is None
+    return suggested is None

@@ -1,1 +1,1 @@
-"""Notices that manifests were saved, and whether they are still being written."""
+"""Detects changes of manifests, and files that are still being written."""

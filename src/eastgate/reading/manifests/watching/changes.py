@@ -1,8 +1,8 @@
-"""Watches manifests for changes, however an editor or a mount makes them.
+"""Watches manifests for changes, for every editor and every kind of mount.
 
-The kernel says in which folders something happened; looking at the files says whether that means anything. So it does
-not matter which events a way of saving makes: writing in place, renaming over, a new link to another folder as mounted
-ConfigMaps do. Folders are watched and not files, because a saved file is often a new one.
+The kernel reports the folders with events. Comparing the files then shows whether any has changed. So the exact events
+do not matter: editors write in place or rename over a file, and mounted ConfigMaps replace a link to a folder. Folders
+are watched instead of files, because a saved file is often a new one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from eastgate.basics.tasks import innermost
 from eastgate.reading.manifests.files import ANYWHERE, SUFFIXES, Bounds
 from eastgate.reading.manifests.kustomizations import FILES
 
-# Tells whether a file is being written: reading it then gives half of it, or nothing.
+# Tests whether a file is being written. Reading it then gives half of it, or nothing.
 
 
 SETTLING = 0.5  # seconds
@@ -33,14 +33,14 @@ _F_SETSIG = getattr(fcntl, "F_SETSIG", 10)  # Python has it since 3.13
 
 
 def is_being_written(path: str) -> bool:
-    """Return whether a file is open for writing; where the kernel cannot tell, whether it was changed just now."""
+    """Return whether a file is open for writing. If the kernel cannot tell, return whether it was changed just now."""
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             return False
         opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError:
-        return False  # who reads it finds the same
+        return False  # reading the file will report the same error
     try:
         is_open = _is_open_for_writing(opened)
     finally:
@@ -49,10 +49,10 @@ def is_being_written(path: str) -> bool:
 
 
 def _is_open_for_writing(opened: int) -> bool | None:
-    """Ask for a read lease, which the kernel grants only without writers. None if it grants none for this file.
+    """Request a read lease, which the kernel grants only without writers. None if it grants none for this file.
 
-    A process that opens the file for writing meanwhile waits until the lease is returned, which is at once; the signal
-    for that is one that is ignored.
+    A process that opens the file for writing waits until the lease is returned, which happens at once. The signal is
+    ignored.
     """
     try:
         fcntl.fcntl(opened, _F_SETSIG, signal.SIGURG)
@@ -67,8 +67,8 @@ _STEP_MS = 5
 _DEBOUNCE_MS = 20
 _SETTLE_MS = 100
 _RESCAN_SECONDS = 3.0
-_POLL = 0.5
-_MOST_LINKS = 40
+_POLL_SECONDS = 0.5
+_MAX_LINKS = 40
 
 FileStamp = tuple[int, int, int, int, int]
 """The device, inode, size and times of a file."""
@@ -76,8 +76,8 @@ FileStamp = tuple[int, int, int, int, int]
 
 @dataclass(slots=True)
 class _Snapshot:
-    """The manifests as they are now, the names that events may have for them, the folders that are read, and those to
-    watch.
+    """The present manifests, the names that events may have for them, the folders that are read, and the
+    folders to watch.
     """
 
     stamps: dict[str, FileStamp] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class _Snapshot:
     def changed(self, since: _Snapshot, paths: Iterable[str] = ()) -> frozenset[str]:
         """Return the manifests that differ from before, or that an event named.
 
-        One that came and went between two looks is in neither, and may have been read meanwhile.
+        A manifest that was added and removed between two scans is in neither, but may have been read.
         """
         differ = {
             path for path in self.stamps.keys() | since.stamps.keys() if self.stamps.get(path) != since.stamps.get(path)
@@ -105,16 +105,15 @@ async def watch_changes(
     paths: _Paths | Callable[[], _Paths],
     *,
     on_poll: Callable[[str], None] = lambda _: None,
-    poll_every: float = _POLL,
+    poll_every: float = _POLL_SECONDS,
     bounds: Callable[[], Bounds] = lambda: ANYWHERE,
     since: Mapping[str, FileStamp] | None = None,
 ) -> AsyncGenerator[frozenset[str], None]:
-    """Yield the manifests that changed, appeared or vanished, each time that any did. It never ends by itself.
+    """Yield the manifests that were changed, added or removed, at each change. It never ends.
 
-    `paths` may be a function: a saved kustomization names other files than the one before.
-    Links that lead out of the bounds are watched, and nothing behind them. `on_poll` is called with the reason when the
-    kernel does not watch for us and the files are polled instead. `since` are the stamps of before they were read: what
-    changed from then on is told first.
+    `paths` may be a function, because a saved kustomization may name other files. Links that lead out of the bounds are
+    watched, but not followed. `on_poll` is called with the reason if the kernel does not report events, and files are
+    polled instead. `since` are the stamps from before the files were read; changes after them are yielded first.
     """
 
     def take() -> _Snapshot:
@@ -134,9 +133,9 @@ async def watch_changes(
                         yield changed
                     if moved:
                         break
-        except FileNotFoundError:  # a folder that went since we looked is not a refusal
+        except FileNotFoundError:  # a folder that was removed after the scan is not a refusal
             await asyncio.sleep(_STEP_MS / 1000)
-        except Exception as error:  # whatever the library raises: names that are no UTF-8, too many folders
+        except Exception as error:  # the library raises many errors: names that are not UTF-8, too many folders
             if polling:
                 raise
             polling = True
@@ -144,7 +143,7 @@ async def watch_changes(
 
 
 async def _kernel_events(folders: set[str], poll_every: float | None) -> AsyncGenerator[set[str], None]:
-    """Yield the paths that the kernel names. An empty set means that it is time to look, named or not."""
+    """Yield the paths that the kernel names. An empty set means that a scan is due."""
     if poll_every is not None:
         while True:
             await asyncio.sleep(poll_every)
@@ -162,14 +161,14 @@ async def _kernel_events(folders: set[str], poll_every: float | None) -> AsyncGe
     async with contextlib.aclosing(watching):
         async for events in watching:
             now = time.monotonic()
-            # At first, for what happened before the kernel watched; later, for file systems that tell nothing.
+            # Scan at first, for changes before the kernel watched, and regularly, for file systems that send no events.
             if events or now - looked > _RESCAN_SECONDS or now - began < 3 * _SETTLE_MS / 1000:
                 looked = now
                 yield {path for _, path in events}
 
 
 def stamps(paths: _Paths, bounds: Bounds) -> dict[str, FileStamp]:
-    """Return a stamp for each manifest, which differs once the file was changed."""
+    """Return a stamp for each manifest. It differs after a change of the file."""
     return _take_snapshot([os.path.abspath(path) for path in paths], bounds).stamps
 
 
@@ -220,14 +219,14 @@ def _stamp(path: str, snapshot: _Snapshot) -> None:
         status = os.stat(path)
     except OSError:
         return
-    if not stat.S_ISDIR(status.st_mode):  # a pipe is a finding, which comes and goes with it
+    if not stat.S_ISDIR(status.st_mode):  # a pipe is a finding, which is added and removed with it
         snapshot.names[path] = path
         snapshot.names[os.path.realpath(path)] = path
         snapshot.stamps[path] = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _stamp_link(path: str, snapshot: _Snapshot) -> None:
-    """Watch a link that is not followed: it comes and goes as a finding does."""
+    """Watch a link that is not followed, because its finding is added and removed with it."""
     with contextlib.suppress(OSError):
         status = os.lstat(path)
         snapshot.names[path] = path
@@ -235,8 +234,8 @@ def _stamp_link(path: str, snapshot: _Snapshot) -> None:
 
 
 def _follow(path: str, snapshot: _Snapshot) -> None:
-    """Watch the folder of each link on the way to a path, and of its end: any of them may be replaced."""
-    for _ in range(_MOST_LINKS):
+    """Watch the folder of each link on the way to a path, and of its end. Any of them may be replaced."""
+    for _ in range(_MAX_LINKS):
         snapshot.folders.add(_nearest(os.path.dirname(path)))
         link = path
         while link != os.path.dirname(link) and not os.path.islink(link):
@@ -249,7 +248,7 @@ def _follow(path: str, snapshot: _Snapshot) -> None:
 
 
 def _nearest(folder: str) -> str:
-    """Return the folder, or the first above it that exists."""
+    """Return the folder, or the first existing folder above it."""
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     return folder

@@ -1,4 +1,4 @@
-"""Translates libyaml's syntax errors: to the position that a person should look at, and what to write there."""
+"""Translates libyaml's syntax errors to the position that the user should look at, and to a help text."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from eastgate.reading.manifests.findings import shown
 from eastgate.reading.manifests.text import DecodedText
 from eastgate.reading.manifests.yaml.parser import READER_ERROR, LibyamlError, Mark
 
-# A syntax error of libyaml, and the positions in the text that it is about.
+# A syntax error of libyaml, with its positions in the text.
 
 
 _WORD = regex(r"[^\s,\[\]{}:]+|\S")
-_FAR = 20  # blank lines that are looked across
+_MAX_BLANK_LINES = 20  # blank lines that are searched
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class SyntaxProblem:
     """An error in one chunk of a text."""
 
     text: DecodedText
     chunk: str
-    base: int  # the offset in the text that index 0 of the chunk stands for
+    base: int  # the offset in the text of index 0 of the chunk
     first_line: int
     problem: str
     at: Mark
-    since: Mark  # where the thing began that was being read; the same as `at` if libyaml does not say
+    since: Mark  # the start of the element with the error; the same as `at` if libyaml does not know it
 
     def line_of(self, mark: Mark) -> int:
         """Return the line of a mark in the whole text."""
@@ -49,14 +49,14 @@ class Trouble:
     def line_above(self, top: int) -> int:
         """Return the nearest line above the error that is not blank, but not above a given line."""
         line = self.line_of(self.at) - 1
-        for _ in range(_FAR):
+        for _ in range(_MAX_BLANK_LINES):
             if line <= top or self.text.source.line(line).strip():
                 break
             line -= 1
         return line
 
     def span(self, mark: Mark, *, rest_of_line: bool = False) -> Span:
-        """Return the word at a mark; where there is none, the last character before it."""
+        """Return the word at a mark; without one, the last character before it."""
         line, column = self.text.position(self.base + mark.index)
         line_text = self.text.source.line(line)
         if mark.index >= len(self.chunk) or not line_text[column - 1 :].strip():
@@ -73,7 +73,7 @@ class Trouble:
 
     @property
     def starts_line(self) -> bool:
-        """Return whether nothing but spaces stands before the error on its line."""
+        """Return whether only spaces are before the error on its line."""
         return not self.text.source.line(self.line_of(self.at))[: self.at.column].strip()
 
     @property
@@ -83,7 +83,7 @@ class Trouble:
 
 
 _TEMPLATE_HELP: Final = "this looks like a Helm template: render it first (helm template ...)"
-# The characters that YAML does not allow in a text at all.
+# The characters that YAML never allows in a text.
 _FORBIDDEN: Final = regex("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _BRACES = regex(r"\{\{")
@@ -91,7 +91,7 @@ _ESCAPE = regex(r"\\(?:x[0-9a-fA-F]{0,2}|u[0-9a-fA-F]{0,4}|U[0-9a-fA-F]{0,8}|.)"
 _NO_SPACE_AFTER_COLON = regex(r"\s*(?:- )?[\w./-]+:[^\s/:]")
 
 
-_Finding = Callable[[Trouble], Diagnostic]
+_Finding = Callable[[SyntaxProblem], Diagnostic]
 
 
 def explain(error: Exception, text: DecodedText, chunk: str, start: int) -> Diagnostic:
@@ -103,7 +103,7 @@ def explain(error: Exception, text: DecodedText, chunk: str, start: int) -> Diag
     libyaml_error = cast("LibyamlError", error)
     at = libyaml_error.problem_mark or libyaml_error.context_mark
     assert at is not None  # noqa: S101 - libyaml always says where
-    trouble = Trouble(
+    trouble = SyntaxProblem(
         text, chunk, start - padding, first_line, libyaml_error.problem or "", at, libyaml_error.context_mark or at
     )
     span = trouble.span(at)
@@ -117,7 +117,7 @@ def explain(error: Exception, text: DecodedText, chunk: str, start: int) -> Diag
 
 
 def template_finding(span: Span) -> Diagnostic | None:
-    """Return the finding for an unreadable line that has `{{` in it, not in quotes; None where there is none."""
+    """Return the finding for an unreadable line with `{{` outside quotes, or None."""
     line = span.first_line
     for start in (match.start() for match in _BRACES.finditer(line)):
         before = line[:start]
@@ -142,14 +142,14 @@ def _control_character(text: DecodedText, chunk: str, base: int) -> Diagnostic:
 def _fixed(code: Code, message: str, help_: str, *, since: bool = False, line: bool = False) -> _Finding:
     """Return a finding with a fixed message."""
 
-    def finding(trouble: Trouble) -> Diagnostic:
+    def finding(trouble: SyntaxProblem) -> Diagnostic:
         span = trouble.span(trouble.since if since else trouble.at, rest_of_line=line)
         return Diagnostic(code, message, span, help_)
 
     return finding
 
 
-def _strange_character(trouble: Trouble) -> Diagnostic:
+def _strange_character(trouble: SyntaxProblem) -> Diagnostic:
     span = trouble.span(trouble.at)
     character = trouble.chunk[trouble.at.index]
     if character == "\t":
@@ -163,7 +163,7 @@ def _strange_character(trouble: Trouble) -> Diagnostic:
     )
 
 
-def _tab(trouble: Trouble) -> Diagnostic:
+def _tab(trouble: SyntaxProblem) -> Diagnostic:
     line, column = trouble.line_of(trouble.at), trouble.at.column + 1
     line_text = trouble.text.source.line(line)
     end = column + len(line_text[column - 1 :]) - len(line_text[column - 1 :].lstrip("\t"))
@@ -171,7 +171,7 @@ def _tab(trouble: Trouble) -> Diagnostic:
     return Diagnostic(TAB, "a tab cannot indent YAML", span, "use spaces instead of the tab")
 
 
-def _colon(trouble: Trouble) -> Diagnostic:
+def _colon(trouble: SyntaxProblem) -> Diagnostic:
     help_ = "put the value in quotes if the `:` belongs to it; if not, check the indentation of this line"
     above = trouble.line_above(trouble.first_line)
     if above < trouble.line_of(trouble.at) and _NO_SPACE_AFTER_COLON.match(trouble.text.source.line(above)):
@@ -180,9 +180,9 @@ def _colon(trouble: Trouble) -> Diagnostic:
 
 
 def _outside(what: str) -> _Finding:
-    """Return a finding for a line that is no entry of the mapping or list that it stands in."""
+    """Return a finding for a line that is not an entry of the mapping or list around it."""
 
-    def finding(trouble: Trouble) -> Diagnostic:
+    def finding(trouble: SyntaxProblem) -> Diagnostic:
         span = trouble.span(trouble.at)
         if span.underlined == ":":
             return Diagnostic(YAML_SYNTAX, "a key is missing before this", span, "write `key: value`")
@@ -196,7 +196,7 @@ def _outside(what: str) -> _Finding:
     return finding
 
 
-def _indentation_help(trouble: Trouble, what: str) -> str:
+def _indentation_help(trouble: SyntaxProblem, what: str) -> str:
     """Suggest the indentation of the collection around the line, or of the one that ended above it."""
     source = trouble.text.source
     outer, outer_indent = trouble.line_of(trouble.since), trouble.since.column
@@ -210,7 +210,7 @@ def _indentation_help(trouble: Trouble, what: str) -> str:
 
 
 def _bracket(bracket: str, closing: str) -> _Finding:
-    def finding(trouble: Trouble) -> Diagnostic:
+    def finding(trouble: SyntaxProblem) -> Diagnostic:
         opened = f"the `{bracket}` in line {trouble.line_of(trouble.since)}"
         if trouble.at_end:
             span = trouble.span(trouble.since)
@@ -223,7 +223,7 @@ def _bracket(bracket: str, closing: str) -> _Finding:
     return finding
 
 
-def _no_value(trouble: Trouble) -> Diagnostic:
+def _no_value(trouble: SyntaxProblem) -> Diagnostic:
     span = trouble.span(trouble.at)
     if trouble.at_end:
         message = "a bracket is still open where the document ends"
@@ -231,7 +231,7 @@ def _no_value(trouble: Trouble) -> Diagnostic:
     return Diagnostic(YAML_SYNTAX, "a value is expected here", span, "put it in quotes if it is text")
 
 
-def _behind_the_end(trouble: Trouble) -> Diagnostic:
+def _behind_the_end(trouble: SyntaxProblem) -> Diagnostic:
     span = trouble.span(trouble.at)
     if span.first_line.startswith("%"):
         span = Span(span.source, span.line, 1, span.line, len(span.first_line.rstrip()) + 1)
@@ -240,11 +240,11 @@ def _behind_the_end(trouble: Trouble) -> Diagnostic:
     return Diagnostic(NOT_APPLIED, "the document has ended before this", span, help_)
 
 
-def _alias(trouble: Trouble) -> Diagnostic:
+def _alias(trouble: SyntaxProblem) -> Diagnostic:
     rest = trouble.span(trouble.since, rest_of_line=True)
     sign = next(
         (character for character in rest.underlined if character in "&*"), "&"
-    )  # a mark of byte order may stand before it
+    )  # a byte order mark may come before it
     name = "alias" if sign == "*" else "anchor"
     return Diagnostic(
         YAML_SYNTAX,
@@ -254,13 +254,13 @@ def _alias(trouble: Trouble) -> Diagnostic:
     )
 
 
-def _quote(trouble: Trouble) -> Diagnostic:
+def _quote(trouble: SyntaxProblem) -> Diagnostic:
     quote = trouble.chunk[trouble.since.index]
     span = trouble.span(trouble.since, rest_of_line=True)
     return Diagnostic(UNCLOSED, "this quote is never closed", span, f"add the closing `{quote}`")
 
 
-def _escape(trouble: Trouble) -> Diagnostic:
+def _escape(trouble: SyntaxProblem) -> Diagnostic:
     start = trouble.chunk.rfind("\\", 0, trouble.at.index + 1)
     column = trouble.at.column + 1 - (trouble.at.index - start)
     line = trouble.line_of(trouble.at)
@@ -277,7 +277,7 @@ def _quoted(words: str) -> str:
 
 _ESCAPES = ("found unknown escape", "hexdecimal number", "Unicode character escape code")
 
-# By a part of libyaml's message.
+# By a part of libyaml's message
 _FINDINGS: Final[dict[str, _Finding]] = {
     "cannot start any token": _strange_character,
     "found a tab character": _tab,

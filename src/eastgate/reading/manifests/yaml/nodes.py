@@ -1,4 +1,4 @@
-"""Reads YAML with positions and diagnostics: all of the language that a manifest may use, and every finding in it."""
+"""Reads YAML with positions and diagnostics: the whole language that a manifest may use, and every error in it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TaggedScalars:
         self._findings = findings
 
     def value(self, event: Event) -> Scalar:
-        """Return the value of a scalar; its text where it cannot be read as what it claims to be."""
+        """Return the value of a scalar, or its text if it does not fit its type."""
         try:
             return self._value(event)
         except NoNumberError:
@@ -89,7 +89,7 @@ class TaggedScalars:
         return event.value
 
     def check_collection(self, event: Event) -> None:
-        """Report a tag of a mapping or a list that does not say that it is one."""
+        """Report a tag of a mapping or a list that names another type."""
         if event.tag is None or event.tag == "!":
             return
         sort, right = ("a mapping", "map") if type(event) is MAPPING else ("a list", "seq")
@@ -108,7 +108,7 @@ class TaggedScalars:
     def _tag_span(self, event: Event) -> Span:
         whole = self._span(event)
         match = _TAG.search(whole.first_line, whole.column - 1)
-        if match is None:  # an anchor stands before it, on a line of its own
+        if match is None:  # an anchor is before it, on a line of its own
             return whole
         return Span(self._source, whole.line, match.start() + 1, whole.line, match.end() + 1)
 
@@ -121,13 +121,13 @@ class TaggedScalars:
 _HEAD = ("apiVersion", "kind")
 _WORD = regex(r"[^\s:,\[\]{}]+|\S|$")
 _DIRECTIVE = regex(r"^%.*", re.MULTILINE)
-_SLASH = regex(r"(?:[^\\]|\\[^/])*+(\\/)", re.DOTALL)  # an escape of JSON, and of YAML from 1.2 on
-_PLAIN_NUMBER = regex(r"0|[1-9][0-9]*")  # as a key it is the same as in quotes, also to Kubernetes
+_SLASH = regex(r"(?:[^\\]|\\[^/])*+(\\/)", re.DOTALL)  # an escape in JSON, and in YAML since 1.2
+_PLAIN_NUMBER = regex(r"0|[1-9][0-9]*")  # as a key it equals the quoted form, also in Kubernetes
 
 
 @dataclass(frozen=True, slots=True)
 class _Anchored:
-    """The value of an anchor: how many nodes it is, and how many collections deep."""
+    """The value of an anchor, with the number of its nodes and the depth of its collections."""
 
     node: Node
     size: int
@@ -135,12 +135,12 @@ class _Anchored:
 
 
 def read_yaml_node(text: DecodedText, start: int, end: int, reporter: Reporter) -> Node | None:
-    """Read the document in a stretch of a text; None where it is empty or unreadable (then a finding says why)."""
+    """Read the document in a stretch of a text; None if it is empty or unreadable, which is reported."""
     if text.report_bad_bytes(start, end, reporter):
         return None
     line, column = text.position(start)
-    # Spaces in front keep a stretch that starts inside a line in its column, so that its first line
-    # is indented like the others.
+    # Leading spaces keep a stretch that starts inside a line in its column, so that its first line is indented like the
+    # others.
     chunk = " " * (column - 1) + text.source.text[start:end]
     try:
         return _NodeReader(text, chunk, line, Findings(reporter)).document()
@@ -152,7 +152,7 @@ def read_yaml_node(text: DecodedText, start: int, end: int, reporter: Reporter) 
 
 
 class _NodeReader:
-    """Reads one document. Recursion is bounded by `MAX_DEPTH`, through aliases as well."""
+    """Reads one document. `MAX_DEPTH` limits recursion, also through aliases."""
 
     def __init__(self, text: DecodedText, chunk: str, first_line: int, findings: Findings) -> None:
         self._chunk = chunk
@@ -161,15 +161,15 @@ class _NodeReader:
         self._findings = findings
         self._scalars = TaggedScalars(text.source, first_line, findings)
         self._get = event_source(chunk)
-        self._anchors: dict[str, _Anchored | None] = {}  # None: the value has begun and not ended
-        self._count = 0  # nodes so far, those behind aliases included
-        self._aliased = 0  # nodes behind aliases
-        self._deepest = 0  # the most collections inside each other, since the innermost open anchor
+        self._anchors: dict[str, _Anchored | None] = {}  # None: the value has not ended yet
+        self._count = 0  # nodes so far, including those of aliases
+        self._aliased = 0  # nodes of aliases
+        self._deepest = 0  # greatest depth of collections since the innermost open anchor
         self._flows = 0  # open brackets
-        self._end: tuple[int, int] = (first_line, 1)  # where the last value ended
+        self._end: tuple[int, int] = (first_line, 1)  # the end of the last value
 
     def document(self) -> Node | None:
-        """Return the root of the document; None where there is none."""
+        """Return the root of the document; None without content."""
         self._check_directives()
         get = self._get
         get()
@@ -190,7 +190,7 @@ class _NodeReader:
             self._findings.stop(YAML_SYNTAX, f"this document has {count} directives", span, "leave them out")
 
     def _value(self, event: Event, depth: int, key: Node | None) -> Node:
-        """Read a value whose events begin with this one, as the value of a key if there is one."""
+        """Read a value that starts with this event. If it has a key, read it as the value of the key."""
         self._count += 1
         if type(event) is ALIAS:
             return self._alias(event, depth)
@@ -221,7 +221,7 @@ class _NodeReader:
         return node
 
     def _check_kubectl_reads(self, event: Event) -> None:
-        """Report a scalar that libyaml reads and kubectl's reader, which knows less of YAML 1.2, does not."""
+        """Report a scalar that libyaml reads and kubectl does not. kubectl supports less of YAML 1.2."""
         if event.style == '"' and _SLASH.match(self._chunk, event.start_mark.index, event.end_mark.index):
             message, help_ = "`\\/` is not an escape that kubectl knows", "write `/` without the backslash"
         elif self._flows and not event.style and "?" in event.value:
@@ -244,13 +244,13 @@ class _NodeReader:
         keys: dict[str, Node] = {}
         merged: list[Node] = []
         merge_key: Node | None = None
-        is_second = False  # another manifest has begun, whose keys are all written twice
+        is_second = False  # all keys of a second manifest are duplicates
         while type(event := self._get()) is not MAPPING_END:
             key = self._key(event, depth)
             value = self._value(self._get(), depth + 1, key)
             name = key.value
             if not isinstance(name, str):
-                continue  # no string, which is reported
+                continue  # not a string, which is reported
             merges = name == "<<" and type(event) is SCALAR and not event.style and event.tag in (None, "!")
             first = merge_key if merges else keys.get(name)
             if first is not None and depth == 1 and name in _HEAD and first.line != key.line and not is_second:
@@ -273,11 +273,11 @@ class _NodeReader:
                     entries[name] = value
                     keys[name] = source.keys[name]
                 elif _PLAIN_NUMBER.fullmatch(name) and keys[name] is not source.keys[name]:
-                    self._findings.duplicate_key(name, source.keys[name], keys[name])  # `1` and `"1"`: in any order
+                    self._findings.duplicate_key(name, source.keys[name], keys[name])  # `1` and `"1"`, in any order
         return self._node(entries, start, event, keys)
 
     def _check_order(self, merge_key: Node, merged: list[Node], keys: dict[str, Node]) -> None:
-        """Report a merge behind a key that it replaces."""
+        """Report a merge after a key that it replaces."""
         replaced = next((name for source in merged for name, _ in source.items() if name in keys), None)
         if replaced is not None:
             where = f"line {keys[replaced].line}"
@@ -288,7 +288,7 @@ class _NodeReader:
             self._findings.report(MERGE_REPLACES, message, merge_key.span, help_)
 
     def _merged(self, value: Node) -> list[Node]:
-        """Return the mappings that a `<<` names, the one that wins first."""
+        """Return the mappings that a `<<` names, in order of precedence."""
         sources = list(value) if isinstance(value.value, list) else [value]
         for source in sources:
             if not isinstance(source.value, dict):
@@ -297,7 +297,7 @@ class _NodeReader:
         return [source for source in sources if isinstance(source.value, dict)]
 
     def _key(self, event: Event, depth: int) -> Node:
-        """Read the key of an entry. A scalar that is no string is reported, and its text replaces it."""
+        """Read the key of an entry. A scalar that is not a string is reported, and replaced by its text."""
         key = self._value(event, depth + 1, None)
         if isinstance(key.value, str):
             return key
@@ -332,7 +332,7 @@ class _NodeReader:
         self._count += anchored.size
         self._aliased += anchored.size
         if self._aliased > MAX_ALIASED_NODES:
-            message = f"the aliases of this document stand for more than {MAX_ALIASED_NODES} values"
+            message = f"the aliases of this document expand to more than {MAX_ALIASED_NODES} values"
             self._findings.stop(ALIAS_BOMB, message, alias.span, "write the values out, or split the document")
         if depth - 1 + anchored.height > MAX_DEPTH:
             self._findings.too_deep(alias.span)
@@ -348,7 +348,7 @@ class _NodeReader:
     ) -> Node:
         """Return a node over the text of its events.
 
-        A block collection ends with its last value; libyaml would count in what follows it, comments and all.
+        A block collection ends with its last value. libyaml would include the text after it, with comments.
         """
         if start is end or start.flow_style:
             self._end = self._position(end.end_mark)
@@ -365,7 +365,7 @@ class _NodeReader:
 
 
 def _show_empty(node: Node, key: Node | None) -> None:
-    """Give an empty value the position of its key, or of the dash of its list entry: it has no text to point at."""
+    """Give an empty value the position of its key, or of the dash of its list entry, because it has no text."""
     if key is not None:
         node.line, node.column = key.line, key.column
         node.end_line, node.end_column = key.end_line, key.end_column

@@ -1,4 +1,4 @@
-"""libyaml, through PyYAML: the one place that touches it."""
+"""The interface to libyaml through PyYAML."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.codes import CONTROL_CHARACTER, SEPARATOR, YAML_SYNTAX
 from eastgate.reading.manifests.text import DecodedText
 
-# Splits a YAML stream into its documents, as kubectl does.
-#
-# kubectl cuts a stream at the lines that begin with `---` before it reads any YAML, and reads the first document of
-# each piece. Its lines end with LF or CRLF only, nothing but a comment may stand on the line of a `---`, and
-# directives and `...` split nothing. A text that YAML alone would read as more documents is an error, here or in the
-# reader of a piece.
+# Splits a YAML stream into its documents, as kubectl does. kubectl cuts a stream at the lines that begin with `---`
+# before it parses any YAML, and reads the first document of each piece. Its lines end with LF or CRLF only, only a
+# comment may follow a `---` on its line, and directives and `...` split nothing. If YAML alone would find more
+# documents in a text, that is an error, here or in the reader of a piece.
 
 
 _SEPARATOR: Final = regex(r"\n(?=---)")
-# libyaml has these line breaks besides LF (YAML 1.1), so that what follows them would be content to it.
+# libyaml knows more line breaks than LF (YAML 1.1), after which it would find content.
 _BARE: Final = regex("---[ \t]*(?:(?<=[ \t])#[^\r\n\x85\u2028\u2029]*)?(?:\r?\n|\r?\\Z)")
 _REST: Final = regex("---[ \t]*([^\r\n\x85\u2028\u2029]*)")
 _NOTHING: Final = regex("---(?:\\s|#[^\r\n\x85\u2028\u2029]*)*+(?<=[\r\n\x85\u2028\u2029])(\\.\\.\\.)(?!\\S)")
@@ -28,7 +26,7 @@ _MARK: Final = regex(r"(?:\A|\s)\ufeff")
 
 
 def chunks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the offsets of each document of a stream, its separator included."""
+    """Yield the offsets of each document of a stream, including its separator."""
     start = 0
     for match in _SEPARATOR.finditer(text):
         yield start, match.end()
@@ -38,7 +36,7 @@ def chunks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def chunk_problem(text: DecodedText, start: int, end: int) -> Diagnostic | None:
-    """Return the finding for a chunk that libyaml reads and kubectl refuses, or reads as something else."""
+    """Return the finding for a chunk that libyaml reads, but kubectl refuses or reads differently."""
     string = text.source.text
     if string.startswith("---", start, end) and not _BARE.match(string, start, end):
         rest = _REST.match(string, start, end)
@@ -47,11 +45,11 @@ def chunk_problem(text: DecodedText, start: int, end: int) -> Diagnostic | None:
         help_ = "start the document on the next line, and end the line of the `---` with a line feed"
         return Diagnostic(SEPARATOR, "nothing but a comment can follow `---` on its line", span, help_)
     nothing = _NOTHING.match(string, start, end) if start else None
-    if nothing is not None:  # kubectl's reader gets no `---` before it, but for the first of a text
+    if nothing is not None:  # kubectl's reader gets no `---` before a chunk, except before the first one
         message = "`...` ends a document, and none has begun"
         return Diagnostic(YAML_SYNTAX, message, text.span(*nothing.span(1)), "leave the line out")
     space = _SPACE_BEFORE_JSON.match(string) if start == 0 else None
-    if space is not None:  # kubectl passes over it, and reads a mapping in brackets
+    if space is not None:  # kubectl skips it, and reads a mapping in brackets
         message = f"the space U+{ord(space.group(1)):04X} cannot stand before a `{{`"
         return Diagnostic(CONTROL_CHARACTER, message, text.span(*space.span(1)), "remove it")
     mark = _MARK.search(string, max(start - 1, 0), end) if "\ufeff" in string else None
@@ -70,8 +68,8 @@ except ImportError as missing:  # pragma: no cover - needs an installation witho
     )
     raise ImportError(message) from missing
 
-# What `type(event)` is compared with: the classes that the extension itself makes events of. Those of
-# `yaml.events` are others once something (a coverage tool, a reload) has imported that module again.
+# The classes of the events that the extension makes, for `type(event)`. The classes in `yaml.events` are other ones
+# after a second import of that module, for example by a coverage tool.
 _OWN: Final = vars(_yaml)
 ALIAS: Final[type] = _OWN["AliasEvent"]
 SCALAR: Final[type] = _OWN["ScalarEvent"]
@@ -86,7 +84,7 @@ READER_ERROR: Final[type[Exception]] = _OWN["ReaderError"]
 
 
 class Mark(Protocol):
-    """A position in the text that the parser was given, counted in characters from 0."""
+    """A position in the text of the parser, counted in characters from 0."""
 
     index: int
     line: int
@@ -94,7 +92,7 @@ class Mark(Protocol):
 
 
 class Event(Protocol):
-    """Any of libyaml's events; those of other sorts than the caller has made sure of lack some of these."""
+    """Any event of libyaml. Events of some types lack some of these attributes."""
 
     anchor: str | None
     tag: str | None
@@ -116,6 +114,6 @@ class LibyamlError(Protocol):
 def event_source(text: str) -> Callable[[], Event]:
     """Return a function that returns the next event of a YAML text at each call.
 
-    The last line ends with a line feed, as kubectl makes it: it belongs to the value of a block scalar.
+    The last line ends with a line feed, as in kubectl, because it belongs to the value of a block scalar.
     """
     return cast("Callable[[], Event]", _yaml.CParser(text if text.endswith("\n") else text + "\n").get_event)

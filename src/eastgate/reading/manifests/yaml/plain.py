@@ -1,12 +1,11 @@
-"""Reads YAML as plain data, fast: no positions, no diagnostics, nothing unusual.
+"""Reads YAML as plain data, fast: no positions, no diagnostics, no unusual syntax.
 
-Whatever is out of the ordinary (any error, and aliases, tags and merge keys) raises, and the document is read again by
-`yaml_nodes`, which knows all of YAML and says what is wrong where. That keeps this path short, and makes two promises
-its callers use: what it returns has no duplicate keys, and no part of it depends on an anchor elsewhere, so any stretch
-of it can be read again alone.
+Unusual documents (any error, and aliases, tags and merge keys) raise, and `yaml_nodes` reads them again with positions.
+This keeps the fast path short, and gives two guarantees: the result has no duplicate keys, and no part of it depends on
+an anchor elsewhere, so any stretch of it can be read again alone.
 
-Values are built from libyaml's events, not from PyYAML's node tree: the events cost less, know where aliases stand, and
-let the depth be bounded before memory is spent.
+Values are built from libyaml's events instead of PyYAML's node tree. Events cost less, show aliases, and allow a depth
+limit before memory is used.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from eastgate.reading.manifests.yaml.parser import (
 
 
 class _UnusualError(Exception):
-    """The document needs the precise reader."""
+    """Error: the document needs the precise reader."""
 
 
 class _PlainReader:
-    """Reads one document; `items` tells where the entries of its top-level `items` stand in the chunk."""
+    """Reads one document; `items` are the extents of the entries of its top-level `items`."""
 
     __slots__ = ("_end", "_get", "items")
 
@@ -45,7 +44,7 @@ class _PlainReader:
         self.items: list[Extent] = []
 
     def document(self, offset: int) -> PlainDocument:
-        """Read the document, given the offset of the chunk in the text."""
+        """Read the document; `offset` is the offset of the chunk in the text."""
         get = self._get
         get()
         if type(get()) is STREAM_END:
@@ -103,7 +102,7 @@ class _PlainReader:
                 result.append(self._collection(event, depth + 1))
 
     def _items(self, event: Event) -> list[Plain]:
-        """Read a list whose entries may be objects of their own, and keep the extent of each."""
+        """Read a list whose entries may be objects, and keep the extent of each."""
         if event.anchor is not None or event.tag is not None:
             raise _UnusualError
         result: list[Plain] = []
@@ -127,7 +126,7 @@ def _scalar(event: Event) -> str | int | float | bool | None:
 
 
 def read_plain_yaml(chunk: str, offset: int) -> PlainDocument | None:
-    """Read one document as plain data; None where it is in any way unusual, an error included."""
+    """Read one document as plain data; None if it is unusual in any way, or has an error."""
     if chunk.count("%TAG") > MAX_DIRECTIVES or "\\/" in chunk or ("?" in chunk and ("{" in chunk or "[" in chunk)):
         return None
     try:
