@@ -7,102 +7,31 @@ policy, only the affected workloads are compiled again. The store gets only reso
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from secrets import token_hex
 from types import MappingProxyType
 from typing import Final, TypeAlias
-from weakref import WeakKeyDictionary
 
 from eastgate.authority.authority import Authority, Touched, programs_of
 from eastgate.basics.collection import no_collection
-from eastgate.cluster.points import Point
 from eastgate.control.ambient import AmbientResources, units_of
-from eastgate.control.capturing import capture_of
-from eastgate.control.closures import TRUST, Closure, closing_of, describe_inexpressible, describe_unreadable
+from eastgate.control.closures import Closure
 from eastgate.control.fleet import AuthorizerSockets, Fleet, SiteChange
 from eastgate.control.gateway_proxies import resources_of_gateway
 from eastgate.control.gateways import GatewaySite, gateway_identity
 from eastgate.control.identity import Svid, TrustBundles
 from eastgate.control.outbound import OutboundResources
 from eastgate.control.planning import Plans, is_routing
+from eastgate.control.sidecars import SidecarResources
 from eastgate.control.sites import ProxySite, WaypointSite, identity_of
-from eastgate.engine.compiled import Program
 from eastgate.envoy.config.client_certificates import certificate_secret, optional_trust_secret, trust_secret
-from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
-from eastgate.envoy.config.inbound_port import ANY_PORT, SVID
-from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
+from eastgate.envoy.config.inbound_port import SVID
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.envoy.plan import PortPlan
-from eastgate.envoy.plan.ports import named_ports
 from eastgate.envoy.server.resources import EXTENSION, ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
 from eastgate.envoy.server.store import Store
 from eastgate.ir.symbolic.callers import CallerCell
-
-# The resources of sidecars, which decide at the ports of workloads.
-
-
-class SidecarResources:
-    """Makes the resources of the sidecars of a fleet, and records the program of each."""
-
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
-        self._programs: dict[str, Program] = {}
-        self._shared: WeakKeyDictionary[PortPlan, tuple[XdsResource, ...]] = WeakKeyDictionary()
-
-    def forget(self, node: str) -> None:
-        """Forget a sidecar that is gone, or that is no longer served."""
-        self._programs.pop(node, None)
-
-    def stale(self, points: Collection[Point]) -> Iterator[str]:
-        """Yield the sidecars at these points whose program has changed."""
-        program = programs_of(self._fleet.authority).program
-        for point in points:
-            if isinstance(point, str) and point in self._fleet.sites:
-                before = self._programs.get(point)
-                if before is not None and program(point) is not before:
-                    yield point
-
-    def ports_of(self, site: ProxySite) -> Mapping[int, int]:
-        """Return the ports at which a proxy answers. In a pod these are all ports: each known port, each port in a
-        policy, and `ANY_PORT` for the rest, which no policy distinguishes.
-        """
-        if not site.captured:
-            return site.ports
-        named = named_ports(programs_of(self._fleet.authority).program(site.workload).layers) or frozenset()
-        return {port: port for port in {*site.ports, *named, ANY_PORT} - site.uncaptured}
-
-    def note(self, node: str) -> None:
-        """Note by which program the resources of a workload are made."""
-        self._programs[node] = programs_of(self._fleet.authority).program(node)
-
-    def inbound(self, node: str) -> Iterator[XdsResource]:
-        """Yield the resources for the ports of a sidecar, and record which ports are closed."""
-        fleet, authority, closures = self._fleet, self._fleet.authority, self._fleet.closures
-        site = fleet.sites[node]
-        trust = fleet.secrets_of(node, TRUST)
-        self.note(node)
-        ports = self.ports_of(site)
-        closures.keep(node, ports)
-        for port, bound in sorted(ports.items()):
-            inbound = fleet.inbound(node, site, port, bound, capture=capture_of(site, port, ports))
-            plan = fleet.plans.of_sidecar(node, port)
-            app = site.apps.get(port) or SocketAddress(site.address, port)
-            resources = list(inbound_resources(inbound, plan, app, self._shared_resources(plan)))
-            yield from closures.guard(node, port, resources, trust, closing_of(inbound))
-            if unreadable := authority.rejected_at(fleet.points_at(node)):
-                closures.closed[node, port] = describe_unreadable(node, port, unreadable)
-            if plan.refused is not None:
-                closures.closed[node, port] = describe_inexpressible(node, plan, plan.refused)
-
-    def _shared_resources(self, plan: PortPlan) -> tuple[XdsResource, ...]:
-        """Return the resources that decide, shared by all workloads with the same plan."""
-        resources = self._shared.get(plan)
-        if resources is None:
-            resources = self._shared[plan] = shared_resources(plan, self._fleet.tokens)
-        return resources
-
 
 _NO_WAYPOINTS: Final[Mapping[str, WaypointSite]] = MappingProxyType({})
 
@@ -186,6 +115,10 @@ class Enforcement:
         """Return the closed ports, by workload and port number."""
         return self.fleet.closures.closed
 
+    def units_of(self, proxy: str) -> Iterable[str]:
+        """Return the names by which the ports are closed that a proxy guards."""
+        return units_of(proxy, self.fleet)
+
     def guarded_by(self, proxy: str) -> list[str]:
         """Return the workloads that a proxy guards, or the gateway that it is."""
         if proxy in self.waypoints:
@@ -193,7 +126,7 @@ class Enforcement:
         return [key for key, site in self.sites.items() if site.node == proxy] or [proxy]
 
     def changes_of(self, node: str) -> tuple[int, int]:
-        """Return how often what the proxies of a workload or gateway enforce changed, and by what they decide requests."""
+        """Count the changes of what the proxies of a workload or gateway enforce: of all, and of rules for requests."""
         proxies = list(self._proxies_of(node))
         return sum(self.changes[proxy] for proxy in proxies), sum(self.rule_changes[proxy] for proxy in proxies)
 
@@ -312,13 +245,13 @@ class Enforcement:
     def reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
         """Close the ports of a resource that a proxy has rejected."""
         if node in self.nodes:
-            for unit in units_of(node, self.fleet):
+            for unit in self.units_of(node):
                 self.fleet.closures.reject(unit, key, rejection)
             self.publish([node])
 
     def has_closed(self, node: str) -> bool:
         """Return whether a proxy has ports that are closed until it has everything."""
-        return any(self.fleet.closures.has_closed_ports(unit) for unit in units_of(node, self.fleet))
+        return any(self.fleet.closures.has_closed_ports(unit) for unit in self.units_of(node))
 
     def accept(self, node: str, status: ProxyStatus | None) -> bool:
         """Open the closed ports whose resources the proxy has all accepted; return whether this changed anything.
@@ -328,7 +261,7 @@ class Enforcement:
         closures, resources = self.fleet.closures, status.resources if status is not None else ()
         states = {(resource.type_url, resource.name): resource.state for resource in resources}
         changed = False
-        for unit in units_of(node, self.fleet):
+        for unit in self.units_of(node):
             changed |= closures.forget_accepted(unit, resources) or closures.open(unit, states)
         if changed:
             self.publish([node])
@@ -405,7 +338,7 @@ class Enforcement:
         elif node in self.waypoints:
             resources += self._ambient.of_waypoint(node)
         elif node not in self.sites:
-            for workload in units_of(node, self.fleet):
+            for workload in self.units_of(node):
                 self._sidecars.note(workload)
                 resources += self._ambient.of_pod(workload)
         else:

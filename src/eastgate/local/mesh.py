@@ -18,10 +18,9 @@ from typing import Any
 from eastgate.authority.authority import Authority, Touched, programs_of
 from eastgate.authority.changes import ChangedNames, Changes
 from eastgate.authority.reading import Manifests
-from eastgate.authority.sources.files import points_at_gateways, unread_at_proxies
+from eastgate.authority.sources.files import unread_at_proxies
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
-from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.cluster.unread import Handling, describe_unread
 from eastgate.control.authorizer.external import ServiceAddress
 from eastgate.control.capturing import PortMode, changed_modes, mode_of
@@ -53,14 +52,13 @@ from eastgate.envoy.server.server import AdsServer
 from eastgate.envoy.server.status import ResourceState
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.tokens import Tokens
-from eastgate.ir import ExternalAuthorizer, Is, OneOf, at_port
-from eastgate.ir.attributes import IDENTITY, MESH_NAME
-from eastgate.ir.spiffe import trust_domain_of
+from eastgate.ir import ExternalAuthorizer, at_port
+from eastgate.local.guarding import foreign_domains, points_at
 from eastgate.local.history import History
 from eastgate.local.machine.addresses import Addresses
 from eastgate.local.machine.rundir import DEFAULT_NAME, Guard, RunDir
 from eastgate.local.open_requests import OpenRequestMonitor
-from eastgate.local.placing import LocalPlacement
+from eastgate.local.placing import LocalPlacement, listening
 from eastgate.local.proxies import Proxies, wait_until_listening
 from eastgate.settings import MeshMode, Settings
 
@@ -228,10 +226,12 @@ class LocalMesh:
         self._report_closures()
         self._report_unconsidered()
         took = (time.monotonic() - began) * 1000
-        closures = [closure for closure in self.enforcement.closed.values() if closure.workload in touched]
+        units = {unit for proxy in touched for unit in self.enforcement.units_of(proxy)}
+        closures = [closure for (unit, _), closure in self.enforcement.closed.items() if unit in units]
         closed = tuple(closure.where for closure in closures)
         missing = tuple(name for node in touched for name in self._list_unaccepted(node))
-        modes = self._update_modes(touched, {closure.workload for closure in closures})
+        guarded = tuple(each for proxy in touched for each in self.enforcement.guarded_by(proxy))
+        modes = self._update_modes(tuple(dict.fromkeys(guarded)), {closure.workload for closure in closures})
         event: Enforced | PartlyEnforced = Enforced(took, touched, changes, modes)
         if closed or missing:
             event = PartlyEnforced(took, touched, changes, closed, missing, modes)
@@ -292,7 +292,7 @@ class LocalMesh:
 
     def _federate(self, workloads: Iterable[str]) -> None:
         """Trust stand-ins for the CAs of the trust domains that policies name, at these workloads and at Gateways."""
-        self.certificates.federate([*self.options.federate, *_foreign_domains(self.authority, workloads)])
+        self.certificates.federate([*self.options.federate, *foreign_domains(self.authority, workloads)])
 
     async def _run(self, before: Mapping[str, int], new: Collection[str], timeout: float) -> tuple[str, ...]:
         """Run the proxies that there are now, with their certificates; return those that got something new.
@@ -311,21 +311,11 @@ class LocalMesh:
         updated = tuple(sorted(node for node in nodes if self.store.revision(node) != before.get(node)))
         await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in {*updated, *new}))
         closed = self.enforcement.closed
-        opened: list[tuple[str, ProxySite | GatewaySite]] = [
-            *((site.proxy, site) for site in self.sites.values()),
-            *self.gateways.items(),
-        ]
         wanted = {
-            (site.address, bound)
-            for node, site in opened
-            for port, bound in site.ports.items()
-            if node in new
-            if (key := (site.workload if isinstance(site, ProxySite) else node, port)) not in closed
-            or closed[key].parts
+            address
+            for node, workload, port, address in listening(self.sites, self.gateways, self.waypoints)
+            if node in new and ((workload, port) not in closed or closed[workload, port].parts)
         }
-        wanted |= {(site.address, site.tunnel) for site in self.sites.values() if site.tunnel and site.proxy in new}
-        entrances = (each.waypoint.address for name, each in self.waypoints.items() if name in new)
-        wanted |= {(address.host, address.port) for address in entrances}
         await wait_until_listening(wanted, timeout)
         return updated
 
@@ -394,28 +384,3 @@ class LocalMesh:
             if line not in self._reported_unread:
                 self.emit(Noted(printable(line), trouble=True))
         self._reported_unread = lines
-
-
-def points_at(workload: str) -> tuple[Point, ...]:
-    """Return the points whose policies the sidecar of a workload enforces in a local mesh, in path order."""
-    return (NetworkEnd(workload, Direction.INGRESS), workload)
-
-
-def policies_at(workload: str, authority: Authority) -> tuple[str, ...]:
-    """Return the policies that target a workload, those of the network included."""
-    engine = programs_of(authority)
-    attached = (attachment for point in points_at(workload) for attachment in engine.attached(point))
-    return tuple(sorted(str(attachment.policy.ref) for attachment in attached))
-
-
-def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]:
-    """Return the trust domains, other than the own, that the policies of these workloads name."""
-    domains: set[str] = set()
-    known = (workload for workload in workloads if workload in authority.world.workloads)
-    for point in (*known, *points_at_gateways(authority.world)):
-        for layer in programs_of(authority).program(point).layers:
-            for atom in (atom for atom in layer.atoms(observed=True) if isinstance(atom, Is)):
-                if atom.attribute in (IDENTITY, MESH_NAME) and isinstance(atom.matcher, OneOf):
-                    names = (str(value) for value in atom.matcher.values)
-                    domains |= {trust_domain_of(name) for name in names if name.startswith("spiffe://")}
-    return domains - {authority.settings.trust_domain}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from eastgate.authority.authority import Authority
 from eastgate.cluster import Change
@@ -93,3 +93,18 @@ class LocalPlacement:
     def _bind(self, ports: Iterable[int]) -> dict[int, int]:
         """Return the port to open for each of these."""
         return {port: bound.port for port, bound in self._addresses.bind_ports(ports).items()}
+
+
+def listening(
+    sites: Mapping[str, ProxySite], gateways: Mapping[str, GatewaySite], waypoints: Mapping[str, WaypointSite]
+) -> Iterator[tuple[str, str, int, tuple[str, int]]]:
+    """Yield where proxies listen: the proxy, the workload or gateway, its port, and the address with the bound port."""
+    for site in sites.values():
+        yield from ((site.proxy, site.workload, port, (site.address, bound)) for port, bound in site.ports.items())
+        if site.node:
+            yield site.proxy, site.workload, site.tunnel, (site.address, site.tunnel)
+    for node, gateway in gateways.items():
+        yield from ((node, node, port, (gateway.address, bound)) for port, bound in gateway.ports.items())
+    for node, served in waypoints.items():
+        address = served.waypoint.address
+        yield node, node, address.port, (address.host, address.port)
