@@ -1,4 +1,5 @@
-"""A real Authorino beside Eastgate: every row about AuthPolicies and AuthConfigs, converted and documented AuthConfigs.
+"""Tests against a real Authorino: every row about AuthPolicies and AuthConfigs, and converted and documented
+AuthConfigs.
 
-`make authorino` builds the programs and runs this in a network namespace, since Authorino listens on every address.
+`make authorino` builds the programs and runs this in a network namespace, because Authorino listens on every address.
 """

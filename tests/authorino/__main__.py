@@ -1,4 +1,4 @@
-"""Build the programs, then run the tests in a network namespace that has nothing but loopback."""
+"""Build the programs, then run the tests in a network namespace with loopback only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks a real Authorino what a row of a decision table asks."""
+"""Asks a real Authorino the questions of decision tables."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.reading.jwt.mint import token
 
 _NOT_FOUND = 404
 SERVED_BY = "x-authconfig"
-"""The header in which AuthConfigs of tables say that it is they who answer."""
+"""The header with the name of the AuthConfig that answered, in AuthConfigs of tables."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What Authorino answered; `status` is None where it cannot be asked, and `detail` says why."""
+    """The answer of Authorino. `status` is None if Authorino cannot be asked; `detail` is the reason."""
 
     status: int | None
     served_by: str | None = None
@@ -33,10 +33,10 @@ class Answer:
 
 
 def ask(question: Question, served: Served, authorino: Authorino) -> Answer:
-    """Return the answer to a row. What a row leaves out cannot be sent.
+    """Return the answer to a row. A row that leaves out a required value cannot be sent.
 
-    A row about a host is looked up by it, whatever the Host of the request. A row about an AuthConfig that does not
-    serve the host of the request is answered by none.
+    Authorino looks up a row about a host by this host, whatever the Host header of the request is. A row about an
+    AuthConfig that does not serve the host of the request gets no answer.
     """
     kind, _, name = str(question.destination).partition(":")
     config = served.configs.get(name) if kind == "authconfig" else None
@@ -69,7 +69,7 @@ def _only_host(config: Manifest | None) -> str | None:
 
 
 def _with_token(facts: RequestFacts, claims: dict[str, Any], spec: Manifest) -> RequestFacts:
-    """Put a token with these claims where the identity of its issuer, or else the first one, looks for it."""
+    """Put a token with these claims at the location of the identity of its issuer, or else of the first identity."""
     identities = [entry for entry in (spec.get("authentication") or {}).values() if "jwt" in entry]
     if not identities:
         return facts

@@ -28,7 +28,7 @@ def issuers() -> Iterator[Issuers]:
 
 @pytest.fixture(scope="module", params=[False, True], ids=["", "superseding"])
 def either_authorino(request: pytest.FixtureRequest) -> Iterator[Authorino]:
-    """One in which a wildcard takes the hosts that it means, and then one in which it does not."""
+    """Yield an Authorino in which a wildcard takes the hosts that it covers, and then one in which it does not."""
     folder = Path(tempfile.mkdtemp(prefix="authorino"))
     with Authorino(folder, *((SUPERSEDING,) if request.param else ())) as started:
         yield started

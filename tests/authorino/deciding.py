@@ -1,4 +1,4 @@
-"""What Eastgate decides about AuthConfigs, put as rows that expect just that."""
+"""Eastgate's decisions about AuthConfigs, as rows that expect exactly these decisions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.authorino.serving import is_config, manifests, name_of
 
 
 def table_of(name: str, objects: list[Manifest], cases: list[Manifest], folder: Path) -> Table:
-    """Return a table as it would be read from a file. What errs in a `when` is skipped in it, as Authorino does."""
+    """Return a table as if it were read from a file. As in Authorino, a `when` that errs skips."""
     document = {
         "apiVersion": "eastgate.dev/v1alpha1",
         "kind": "DecisionTest",
@@ -28,7 +28,7 @@ def table_of(name: str, objects: list[Manifest], cases: list[Manifest], folder: 
 
 
 def decided(table: Table) -> Table:
-    """Return a table that expects what is decided: its rejected AuthConfigs, and its rows with verdict and status."""
+    """Return a table that expects Eastgate's decisions: rejected AuthConfigs, and rows with verdict and status."""
     run = run_tables([table])
     is_broken = any(each.decision is None for each in run.results)
     codes = [each.code.id for each in run.diagnostics] if is_broken else []

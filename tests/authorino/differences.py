@@ -1,4 +1,4 @@
-"""How rows of tables differ from what Authorino answers, and which differences are explained, by which ruling."""
+"""Differences between rows of tables and Authorino's answers, and the rulings that explain them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.authorino.serving import Served
 
 FILE = Path(__file__).with_name("differences.yaml")
 DRAWN = "drawn "
-"""How the names of tables begin that have drawn requests in place of their own."""
+"""The prefix of names of tables with drawn requests."""
 _NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
 class Explanations:
-    """The rulings that rows may cite where Eastgate denies, and where it allows; and single rows, by table and case."""
+    """The rulings that explain a denial or an approval by Eastgate, and single rows with their own explanation."""
 
     stricter: frozenset[str]
     wider: frozenset[str]
@@ -67,7 +67,7 @@ class Comparison:
             self._note(table, case.name, problem, answer.detail)
 
     def add_rejections(self, table: Table, served: Served) -> None:
-        """Compare which AuthConfigs are refused by either."""
+        """Compare the AuthConfigs that each side refuses."""
         self._tables.add(table.name)
         codes = {each.policy.partition("/")[2]: each.code for each in table.rejects}
         refused = refusals(served)
@@ -80,13 +80,13 @@ class Comparison:
                 self._note(table, f"{name} is accepted", refused.get(name), "")
 
     def finish(self) -> None:
-        """Note the explanations of rows of these tables that nothing needs."""
+        """Record the explanations of rows in these tables that are not needed."""
         for table, row in sorted(self.explanations.rows - self._needed):
             if table in self._tables:
                 self.problems.append(f"{FILE.name}: {table}: {row}: this is not needed any more")
 
     def _ruling(self, case: Case, answer: Answer) -> str | None:
-        """Return the ruling that a row which differs cites for it. What is unknown may be denied, and never allowed."""
+        """Return the ruling that a differing row cites. An unknown value may be denied, and never allowed."""
         cited: list[str] = re.findall(r"\bruling ([A-Z]\d*|\d+)\b", case.cites or "")
         if answer.status is None:
             return "A" if "A" in cited and case.expect == "deny" else None
@@ -105,7 +105,7 @@ class Comparison:
 
 
 def refusals(served: Served) -> dict[str, str]:
-    """Return the AuthConfigs that are not served, and why. One that is not linked to all its hosts is none of them."""
+    """Return the AuthConfigs that are not served, with the reason. An AuthConfig with some linked hosts is served."""
     return {name: why for name, why in served.problems.items() if not why.startswith("HostsNotLinked")}
 
 
@@ -114,7 +114,7 @@ def _asked(case: Case) -> str:
 
 
 def difference(case: Case, answer: Answer) -> str | None:
-    """Return how a row differs from an answer; None where it does not."""
+    """Return the difference between a row and an answer, or None."""
     if answer.status is None:
         return "Authorino cannot be asked"
     verdict = "allow" if answer.status == 200 else "deny"

@@ -1,4 +1,4 @@
-"""The AuthConfigs of Authorino's own documentation and tests, as people wrote them, with the Secrets beside them."""
+"""The original AuthConfigs of Authorino's own documentation and tests, with the Secrets beside them."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def _objects(file: Path) -> Iterator[Manifest]:
     for block in _BLOCK.findall(text):
         applied = _HERE_DOCUMENT.findall(textwrap.dedent(block))
         for namespace, written in applied:
-            yield from _documents(written.replace("\\\\", "\\"), namespace or None)  # as a shell has it
+            yield from _documents(written.replace("\\\\", "\\"), namespace or None)  # in the form of a shell
         if not applied:
             yield from _documents(textwrap.dedent(block), None)
 
 
 def _documents(text: str, namespace: str | None) -> Iterator[Manifest]:
-    """Yield the objects of a text. What is no YAML is prose, or a command."""
+    """Yield the objects of a text. Text that is no YAML is prose or a command."""
     try:
         documents = list(yaml.safe_load_all(text))
     except yaml.YAMLError:

@@ -1,4 +1,4 @@
-"""Draws requests to an AuthConfig from what it looks at: paths, methods, credentials, claims and headers."""
+"""Draws requests to an AuthConfig from the values that it reads: paths, methods, credentials, claims and headers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _case(
         "from": "anonymous",
         "to": f"authconfig:{name_of(config)}",
         "http": {"host": host, "method": line[0], "path": line[1], "headers": headers},
-        "expect": "deny",  # which is not looked at
+        "expect": "deny",  # the AuthConfig does not read it
     }
     return case if claims is None else {**case, "claims": claims}
 
@@ -66,7 +66,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _credentials(spec: Manifest, secrets: tuple[Manifest, ...]) -> Iterator[tuple[Manifest, str]]:
-    """Yield headers and a query with each key where each identity looks for one, and with what is no key."""
+    """Yield headers and a query with each key at the location of each identity, and with a text that is no key."""
     keys = [each["stringData"][_KEY] for each in secrets if _KEY in each.get("stringData", {})]
     for identity, key in product((spec.get("authentication") or {}).values(), [*keys, "nonsense"]):
         match identity.get("credentials") or {}:
@@ -83,7 +83,7 @@ def _credentials(spec: Manifest, secrets: tuple[Manifest, ...]) -> Iterator[tupl
 
 
 def _claims(spec: Manifest) -> Iterator[Manifest]:
-    """Yield claims of each issuer: none, and those that patterns compare with, as a text and in a list."""
+    """Yield claims of each issuer: none, and those that patterns compare, as a text and in a list."""
     patterns = [each for each in _patterns(spec) if _CLAIM.search(str(each.get("selector")))]
     for identity in (spec.get("authentication") or {}).values():
         issuer = (identity.get("jwt") or {}).get("issuerUrl")

@@ -1,4 +1,4 @@
-"""The AuthConfig that stands for the effective rules of today's AuthPolicies, as Kuadrant's operator makes it."""
+"""The AuthConfig for the effective rules of today's AuthPolicies, as Kuadrant's operator makes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _PATHS: Mapping[str, tuple[str, ...]] = {
 
 
 def effective_config(parts: Mapping[tuple[str, str], Node]) -> dict[str, Any]:
-    """Return the spec. Conditions are the gateway's own there; Authorino decides about them in the same way."""
+    """Return the spec.
+
+    In Kuadrant the gateway evaluates the conditions. Here Authorino evaluates them, with the same result.
+    """
     spec: dict[str, Any] = {}
     for (section, name), node in parts.items():
         *way, last = (*_PATHS[section], name) if name else _PATHS[section]

@@ -1,4 +1,4 @@
-"""Compares the evaluation of a scheme with what a real Authorino answers about the AuthConfig that stands for it."""
+"""Compares the evaluation of a scheme with a real Authorino's answer about the AuthConfig of the scheme."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tests.authorino.rows import Evaluated, Row
 from tests.authorino.running import Authorino
 
 STRICTER = re.compile(r"ruling (45|46|53|E)\b")
-"""Where Eastgate is stricter on purpose."""
+"""Rulings by which Eastgate is stricter on purpose."""
 OTHERWISE = re.compile(r"ruling (50|53)\b")
-"""Where Eastgate decides what Authorino does not: Rego as OPA has it, and every algorithm for keys at a URL."""
+"""Rulings by which Eastgate decides more than Authorino: OPA's Rego, and every algorithm for keys at a URL."""
 
 
 def same_headers(ours: Evaluated, theirs: Answered) -> bool:
-    """Whether the client, or the service behind, gets the same headers; but for the words of a reason, and secrets.
+    """Return whether the client and the application get the same headers, except the texts of reasons, and secrets.
 
-    Authorino prints nothing as `<nil>`, the way Go does.
+    Authorino prints a missing value as `<nil>`, as Go does.
     """
     judged = ours.judgement
     headers = judged.response_headers.items() if judged.allowed else judged.headers
@@ -40,9 +40,9 @@ def compare(
     counts: Counter[str],
     alive: frozenset[str] = frozenset(),
 ) -> Iterator[str]:
-    """Yield what is wrong with one evaluation, and count it. `problems` are those of AuthConfigs, by their hosts.
+    """Yield the differences of one evaluation, and count it. `problems` are those of AuthConfigs, by their hosts.
 
-    Where Authorino dies of a request it is started again, until it knows the hosts that are `alive`.
+    If a request kills Authorino, it is started again, until it knows the hosts in `alive`.
     """
     judged = ours.judgement
     if host in problems and not judged.allowed:

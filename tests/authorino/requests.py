@@ -24,13 +24,13 @@ _ALGORITHMS = [*(f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256
 
 @dataclass
 class Issuers:
-    """Issuers on loopback that stand for those of policies: each has the keys that a table names, and one of ours."""
+    """Issuers on loopback that replace the issuers of policies. Each has the keys of the table, and a test key."""
 
     server: Issuer
     _places: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def stand_in(self, url: str, file: Path | None) -> str:
-        """Return the URL that stands for an issuer. Its keys are below it, at `/keys`."""
+        """Return the URL that replaces an issuer. Its keys are at `/keys` below it."""
         place = self._places.setdefault((url, str(file)), f"/issuers/{len(self._places)}")
         here = f"{self.server.url}{place}"
         published = json.loads(file.read_text(encoding="utf-8"))["keys"] if file is not None else []
@@ -40,13 +40,13 @@ class Issuers:
             "jwks_uri": f"{here}/keys",
             "authorization_endpoint": f"{here}/authorize",
             "token_endpoint": f"{here}/token",
-            "userinfo_endpoint": f"{here}/userinfo",  # Authorino dies where it is asked for, and there is none
+            "userinfo_endpoint": f"{here}/userinfo",  # Authorino dies if it is asked for this, and there is none
             "id_token_signing_alg_values_supported": _ALGORITHMS,
         }
         return here
 
     def in_place(self, spec: Mapping[str, Any], files: Mapping[str, Path]) -> dict[str, Any]:
-        """The AuthConfig with these issuers in place of those that it names."""
+        """Return the AuthConfig with these issuers instead of its own."""
         copied: dict[str, Any] = json.loads(json.dumps(spec))
         identities = copied.get("authentication")
         for entry in identities.values() if isinstance(identities, dict) else ():
@@ -59,12 +59,15 @@ class Issuers:
 
 
 def signer(url: str) -> str:
-    """The name of our key of an issuer."""
+    """Return the name of the test key of an issuer."""
     return f"p256-{url}"
 
 
 def with_real_token(facts: RequestFacts, scheme: Scheme, *, complete: bool = False) -> RequestFacts:
-    """The request with a token where it has claims; it expires late, and `complete` ones have issuer and audience."""
+    """Return the request with a token for its claims.
+
+    The token expires late; a `complete` token has issuer and audience.
+    """
     issuers = [one.method for one in scheme.identities if isinstance(one.method, Jwt)]
     if facts.claims is None or not issuers:
         return facts
@@ -80,7 +83,10 @@ def with_real_token(facts: RequestFacts, scheme: Scheme, *, complete: bool = Fal
 
 
 def check_request(facts: RequestFacts, key: str | None = None) -> CheckRequest:
-    """What Envoy asks about a request. `key` is the host under which the AuthConfig is looked up."""
+    """Return the message that Envoy sends about a request.
+
+    `key` is the host under which the AuthConfig is looked up.
+    """
     assert facts.headers is not UNKNOWN
     request = CheckRequest()
     attributes = request.attributes
@@ -106,7 +112,7 @@ def check_request(facts: RequestFacts, key: str | None = None) -> CheckRequest:
 
 @dataclass(frozen=True)
 class Answered:
-    """What Authorino answered: the status, and headers for the service behind or for the client."""
+    """The answer of Authorino: the status, and headers for the application or for the client."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -120,5 +126,5 @@ def answered(response: CheckResponse) -> Answered:
 
 
 def is_known(facts: RequestFacts) -> bool:
-    """Whether all that every request has is known."""
+    """Return whether all attributes that every request has are known."""
     return UNKNOWN not in (facts.host, facts.method, facts.path, facts.headers) and not facts.presented

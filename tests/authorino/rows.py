@@ -1,4 +1,4 @@
-"""The rows of the conformance suite, and what Eastgate evaluates for each: which scheme, on which request."""
+"""The rows of the conformance suite, and the schemes and requests that Eastgate evaluates for each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Row:
-    """One case, and every scheme that was evaluated for it."""
+    """One case, and every scheme that is evaluated for it."""
 
     table: Table
     case: Case
@@ -51,12 +51,12 @@ class Row:
 
     @property
     def objects(self) -> list[dict[str, Any]]:
-        """The manifests of the table."""
+        """Return the manifests of the table."""
         plain = self.table.objects.plain() if self.table.objects is not None else []
         return [one for one in plain if isinstance(one, dict)] if isinstance(plain, list) else []
 
     def secrets(self, namespace: str) -> list[dict[str, Any]]:
-        """The Secrets of a namespace, to be put into another."""
+        """Return the Secrets of a namespace, to be copied to another."""
         own = [one for one in self.objects if one["kind"] == "Secret" and one["metadata"].get("namespace") == namespace]
         return [{**one, "metadata": {n: v for n, v in one["metadata"].items() if n != "namespace"}} for one in own]
 
@@ -92,7 +92,7 @@ class Recorder:
                 yield Row(table, case, _completed(evaluated), result.decision)
 
     def spec(self, scheme: Scheme) -> dict[str, Any]:
-        """The AuthConfig for a scheme, or for the effective rules of several policies."""
+        """Return the AuthConfig for a scheme, or for the effective rules of several policies."""
         if id(scheme) in self._effective:
             return effective_config(self._effective[id(scheme)][1])
         plain = self.nodes[scheme.span].plain()
@@ -122,13 +122,13 @@ class Recorder:
 
 
 def in_namespace(spec: dict[str, Any], old: str, new: str) -> dict[str, Any]:
-    """The AuthConfig as it is where its Secrets have moved to another namespace."""
+    """Return the AuthConfig for Secrets that have moved to another namespace."""
     compared = '"selector": "auth.identity.metadata.namespace", "operator": "eq", "value": '
     moved: dict[str, Any] = json.loads(json.dumps(spec).replace(f'{compared}"{old}"', f'{compared}"{new}"'))
     return moved
 
 
 def _completed(evaluated: tuple[Evaluated, ...]) -> tuple[Evaluated, ...]:
-    """Without evaluations that were done again, with nothing left open that a question never gives."""
+    """Return the evaluations without repetitions, and with all attributes known that no question contains."""
     schemes = {id(one.scheme): [two for two in evaluated if two.scheme is one.scheme] for one in evaluated}
     return tuple(one for each in schemes.values() for one in (each if len(each) == 1 else each[1:]))

@@ -62,7 +62,7 @@ class Authorino(ApiServer):
 
     @property
     def supersedes(self) -> bool:
-        """Whether a host that another AuthConfig's wildcard means is not taken."""
+        """Return whether a host is linked although a wildcard of another AuthConfig covers it."""
         return SUPERSEDING in self.flags
 
     def start(self) -> None:
@@ -92,11 +92,11 @@ class Authorino(ApiServer):
             return None
 
     def check(self, request: CheckRequest) -> CheckResponse:
-        """Ask what Envoy would ask. Raises grpc.RpcError where Authorino dies of it."""
+        """Ask as Envoy does. Raises grpc.RpcError if Authorino dies."""
         return AuthorizationStub(self._channel).Check(request, timeout=30)
 
     def revive(self, keys: Iterable[str]) -> None:
-        """Start Authorino again after it has died, and wait until it knows the AuthConfigs of these hosts again."""
+        """Start a dead Authorino again, and wait until it knows the AuthConfigs of these hosts."""
         self.wait_for_end()
         self._run_authorino()
         for key in keys:
@@ -123,7 +123,7 @@ class Authorino(ApiServer):
             assert status in (201, 409), answer
 
     def create_config(self, namespace: str, name: str, spec: Manifest) -> str | None:
-        """Create an AuthConfig, and return why the server refuses it."""
+        """Create an AuthConfig. Return the server's reason if it is refused."""
         manifest = {
             "apiVersion": "authorino.kuadrant.io/v1beta3",
             "kind": "AuthConfig",
@@ -135,7 +135,7 @@ class Authorino(ApiServer):
         return None if status == 201 else str(answer.get("message"))
 
     def wait_for_configs(self) -> dict[str, str]:
-        """Wait until each AuthConfig has a status, and return what is wrong with those that are not ready."""
+        """Wait until each AuthConfig has a status. Return the problems of those that are not ready."""
         end = time.monotonic() + START_SECONDS
         while True:
             _, listed = self._call("GET", f"{_API}/authconfigs")
@@ -148,7 +148,7 @@ class Authorino(ApiServer):
             time.sleep(0.2)
 
     def delete_configs(self, namespaces: Iterable[str], hosts: Iterable[str]) -> None:
-        """Delete the AuthConfigs of some namespaces, and wait until nothing answers for their hosts."""
+        """Delete the AuthConfigs of some namespaces, and wait until no AuthConfig serves their hosts."""
         for namespace in namespaces:
             status, answer = self._call("DELETE", f"{_API}/namespaces/{namespace}/authconfigs")
             assert status == 200, answer
@@ -180,7 +180,7 @@ def _about(host: str) -> CheckRequest:
 
 
 def _state(config: Manifest) -> str | None:
-    """Empty for one that is ready, None for one that has no status yet."""
+    """Return an empty text for a ready AuthConfig, None for one without a status, and otherwise its problem."""
     conditions = {one["type"]: one for one in config.get("status", {}).get("conditions", ())}
     ready = conditions.get("Ready")
     if ready is None or ready["reason"] in ("Unknown", "Reconciling") or "Available" not in conditions:

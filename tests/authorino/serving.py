@@ -20,9 +20,9 @@ _SERVED = f"{GROUP}/v1beta3"
 
 @dataclass(frozen=True)
 class Served:
-    """The AuthConfigs of a table by `namespace/name`, and why those that Authorino does not serve are not served.
+    """The AuthConfigs of a table by `namespace/name`, and the reasons why some of them are not served.
 
-    `links` are their hosts by the oracle of Authorino's index, which tells whose answer an answer is.
+    `links` are their hosts by the oracle of Authorino's index. They tell which AuthConfig has answered.
     """
 
     configs: Mapping[str, Manifest]
@@ -46,7 +46,7 @@ def name_of(manifest: Manifest) -> str:
 
 
 def spec_of(config: Manifest) -> Manifest:
-    """Return the spec in v1beta3, the one version that is served; as `convert` makes it of another."""
+    """Return the spec in v1beta3, the only served version. `convert` makes it from other versions."""
     if config["apiVersion"] == _SERVED:
         return config.get("spec") or {}
     (written,) = converted([config], "authconfig-v1beta3", Settings()).written
@@ -79,7 +79,7 @@ def serving(table: Table, authorino: Authorino, issuers: Issuers) -> AbstractCon
 def serving_objects(
     objects: list[Manifest], jwks: Mapping[str, Path], authorino: Authorino, issuers: Issuers
 ) -> Iterator[Served]:
-    """Serve AuthConfigs, the oldest first, with issuers of ours in place of those that they name."""
+    """Serve AuthConfigs, the oldest first, with test issuers instead of their own."""
     configs = {name_of(each): each for each in sorted(filter(is_config, objects), key=_age)}
     secrets = [each for each in objects if each["kind"] == "Secret"]
     namespaces = {name.partition("/")[0] for name in (*configs, *map(name_of, secrets))}
@@ -92,7 +92,7 @@ def serving_objects(
         problem = authorino.create_config(namespace, own, issuers.in_place(spec_of(config), jwks))
         if problem is not None:
             problems[name] = problem
-        problems |= authorino.wait_for_configs()  # the next is younger
+        problems |= authorino.wait_for_configs()  # the next AuthConfig must be younger
     try:
         yield Served(configs, problems, _links(configs, superseding=authorino.supersedes))
     finally:

@@ -1,4 +1,4 @@
-"""Every row about AuthConfigs, asked of a real Authorino: the same verdict and status, or it is explained."""
+"""A real Authorino gives every row about AuthConfigs the same verdict and status, or the difference is explained."""
 
 from __future__ import annotations
 

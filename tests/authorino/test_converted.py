@@ -1,4 +1,4 @@
-"""Converted AuthPolicies on a real Authorino: never wider than what they came from, and narrower only with a loss."""
+"""Converted AuthPolicies on a real Authorino are never wider than their sources, and narrower only with a loss."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def convert(row: Row) -> Outcome:
 
 
 def gateways(row: Row) -> list[str]:
-    """The Gateways that a request of this row may come through."""
+    """Return the Gateways that a request of this row may come through."""
     kind, _, name = str(row.case.question.destination).partition(":")
     if kind == "gateway":
         return [name]
@@ -51,7 +51,7 @@ def is_tls(row: Row, gateway: str) -> bool:
 
 
 def facts_of(row: Row) -> RequestFacts | None:
-    """The request of a row; None where it leaves out what Envoy always sends."""
+    """Return the request of a row, or None if it lacks a value that Envoy always sends."""
     question = row.case.question
     if None in (question.host, question.method, question.path, question.headers):
         return None
@@ -69,7 +69,7 @@ def facts_of(row: Row) -> RequestFacts | None:
 
 
 def set_up(number: int, row: Row, outcome: Outcome, authorino: Authorino, issuers: Issuers) -> dict[str, list[str]]:
-    """Create what came out, each in a namespace of this table. Returns the hosts by namespace."""
+    """Create the results, each in a namespace of this table. Return the hosts by namespace."""
     hosts: dict[str, list[str]] = {}
     owners = {one["metadata"].get("namespace", "default") for one in row.objects if one["kind"] == "AuthPolicy"}
     for config in outcome.written:
@@ -89,11 +89,11 @@ def set_up(number: int, row: Row, outcome: Outcome, authorino: Authorino, issuer
 
 
 def verdict(row: Row, facts: RequestFacts, gateway: str, policies: list[Manifest], authorino: Authorino) -> bool:
-    """Whether Istio and Authorino allow a request."""
+    """Return whether Istio and Authorino allow a request."""
     question = row.case.question
     sni = question.sni or (str(facts.host) if is_tls(row, gateway) else None)
-    path = row.decision.arrival.request.get(PATH)  # normalized, as it is assumed of the mesh
-    sni = sni.lower() if sni is not None else None  # as Envoy keeps it
+    path = row.decision.arrival.request.get(PATH)  # normalized, as the conversion assumes of the mesh
+    sni = sni.lower() if sni is not None else None  # in the form that Envoy stores
     call = Call(None, question.port or 80, question.method, str(path), str(facts.host), sni)
     istio = Istio(policies, "cluster.local")
     if istio.asks(gateway, call) and answered(authorino.check(check_request(facts))).status != 200:
@@ -130,7 +130,7 @@ def problems_of(rows: list[Row], outcome: Outcome, authorino: Authorino, counts:
 
 
 def _is_expected(problem: str) -> bool:
-    """Whether it is one that `convert` reports (Rego with functions), or a Secret that the table does not have."""
+    """Return whether `convert` reports the problem (Rego with functions), or the table lacks the Secret."""
     return "=> boolean" in problem or problem.startswith("Invalid: Secret")
 
 

@@ -1,4 +1,4 @@
-"""AuthConfigs of Authorino's documentation, and those of our tables, on drawn requests: both decide alike."""
+"""Eastgate and Authorino decide drawn requests alike, for documented AuthConfigs and for those of the tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SUITE = Path(__file__).parents[2] / "conformance" / "AuthConfig"
 
 
 def table_about(name: str, configs: list[Manifest], secrets: tuple[Manifest, ...], folder: Path) -> Table:
-    """Return what Eastgate decides about drawn requests. Metadata that nobody answers with denies, by ruling 53."""
+    """Return Eastgate's decisions about drawn requests. Metadata without an answer denies, by ruling 53."""
     cases = [case for config in configs for case in questions(config, secrets)]
     table = decided(table_of(name, [*configs, *secrets], cases, folder))
     fetching = {f"authconfig:{name_of(config)}" for config in configs if "metadata" in config["spec"]}
@@ -63,9 +63,9 @@ def test_configs_of_tables_are_decided_alike(authorino: Authorino, issuers: Issu
 
 
 def tables_of_the_suite(folder: Path) -> Iterator[Table]:
-    """Yield the AuthConfigs of the conformance suite with drawn requests in place of those of their tables.
+    """Yield the AuthConfigs of the conformance suite, with drawn requests instead of those of their tables.
 
-    Without those that have a cache: what Authorino keeps of one request would answer the next.
+    AuthConfigs with a cache are left out, because a cached answer would decide the next request.
     """
     for table in read_tables([SUITE], Settings())[0]:
         objects = manifests(table)

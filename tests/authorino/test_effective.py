@@ -1,4 +1,4 @@
-"""Effective rules of today's AuthPolicies, as AuthConfigs on a real Authorino: decided alike, or by a ruling."""
+"""Eastgate and a real Authorino decide alike about effective rules of today's AuthPolicies, or a ruling explains it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SUITE = Path(__file__).parents[2] / "conformance" / "Kuadrant"
 
 
 def configs_of(rows: list[Row], recorder: Recorder) -> tuple[dict[int, str], list[Manifest]]:
-    """Return the host of each scheme that rows ask, by its identity, and an AuthConfig for each."""
+    """Return the host of each scheme that the rows ask, by the identity of the scheme, and an AuthConfig for each."""
     schemes = {id(each.scheme): each.scheme for row in rows for each in row.evaluated}
     hosts = {key: f"scheme-{number}.test" for number, key in enumerate(schemes)}
     configs = [

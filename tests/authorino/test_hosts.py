@@ -1,4 +1,4 @@
-"""On generated AuthConfigs a real Authorino and the oracle of its index agree which AuthConfig serves a host."""
+"""A real Authorino and the oracle of its index find the same AuthConfig for each host, on generated AuthConfigs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _examples = count()
 
 
 def renamed(config: Manifest, number: int) -> Manifest:
-    """Return an AuthConfig of another namespace. Authorino remembers the hosts of those that are gone, by name."""
+    """Return an AuthConfig of another namespace. Authorino remembers the hosts of deleted AuthConfigs by name."""
     metadata = config["metadata"]
     return {**config, "metadata": {**metadata, "namespace": f"{metadata['namespace']}-{number}"}}
 

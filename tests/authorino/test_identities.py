@@ -1,4 +1,4 @@
-"""Credentials and client certificates of all sorts, as Eastgate and a real Authorino take them: alike."""
+"""Eastgate and a real Authorino accept the same credentials and client certificates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.dialects.kuadrant.scheme_texts import node, scheme
 pytestmark = pytest.mark.authorino
 
 NAMESPACE = "shop"
-LONG = 10**8  # seconds, so that a certificate is good now, and not only when the tests' clock says so
+LONG = 10**8  # seconds, so that a certificate is valid now, and not only at the time of the tests' clock
 KEY = "k+y of/alice"
 
 
@@ -53,7 +53,7 @@ class Both:
         assert authorino.wait_for_configs() == {}
 
     def differs(self, facts: RequestFacts) -> str | None:
-        """How the two decide, where they do not decide alike."""
+        """Return the difference between both decisions, or None."""
         now = replace(facts, time=time.time())
         ours = evaluate(self._scheme, now, self._services).status
         theirs = answered(self._authorino.check(check_request(now, self._key))).status
@@ -64,7 +64,7 @@ def by_key(place: str) -> str:
     return f"identity: [{{name: keys, apiKey: {{labelSelectors: {{app: keys}}}}, credentials: {place}}}]"
 
 
-# No `#`: behind it a `%` that is not followed by two digits ends the process of Authorino v0.27.
+# No `#`: a `%` after it that is not followed by two digits kills Authorino v0.27.
 PIECES = [
     *("api_key", "api%5fkey", "API_KEY", "=", "==", "&", "&&", ";", "%", "%zz", "%3D", "?", "x=1", "+", "%2B", "%20"),
     *(KEY, "k%2By+of%2Falice", "k%2By%20of/alice", "k%2by+of/alice", "/", "//", ".."),
@@ -73,7 +73,7 @@ COOKIES = ["KEY=", f"KEY={KEY}", "KEY", "=", ";", "; ", " ", "KEY=x", "key=", "X
 
 
 def texts(pieces: list[str], beginning: str, count: int) -> Iterator[str]:
-    """Texts of a few pieces, the same in every run."""
+    """Return texts of a few pieces, the same in every run."""
     choose = random.Random(7)  # noqa: S311 - not for secrets
     for _ in range(count):
         yield beginning + "".join(choose.choices(pieces, k=choose.randint(1, 7)))

@@ -1,4 +1,4 @@
-"""Every AuthPolicy row of the conformance suite, decided by a real Authorino: alike, or by a ruling that it names."""
+"""A real Authorino decides every AuthPolicy row of the conformance suite alike, or the row names a ruling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.authorino
 
 @dataclass(frozen=True)
 class Replay:
-    """An evaluation, and the AuthConfig that stands for its scheme."""
+    """An evaluation, and the AuthConfig for its scheme."""
 
     row: Row
     evaluated: Evaluated
@@ -27,7 +27,10 @@ class Replay:
 def set_up(
     rows: list[Row], recorder: Recorder, authorino: Authorino, issuers: Issuers
 ) -> tuple[list[Replay], dict[str, str]]:
-    """Create a namespace for each table and an AuthConfig for each scheme. Also returns which of them are not ready."""
+    """Create a namespace for each table and an AuthConfig for each scheme.
+
+    Also return the AuthConfigs that are not ready.
+    """
     keys: dict[int, str] = {}
     namespaces: set[str] = set()
     refused: list[str] = []

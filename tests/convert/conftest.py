@@ -1,4 +1,4 @@
-"""The switch that writes the goldens anew: `pytest tests/convert --update`."""
+"""The option that rewrites the goldens: `pytest tests/convert --update`."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
-    """Whether the goldens are to be written."""
+    """Return whether the goldens are to be written."""
     return bool(request.config.getoption("--update", default=False))

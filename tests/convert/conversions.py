@@ -17,7 +17,7 @@ ALL_ASSUMED = Options(frozenset(Assumption))
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out: new manifests, originals that were not converted, and the codes of what was lost."""
+    """The result of a conversion: new manifests, unconverted originals, and the codes of the losses."""
 
     written: list[Manifest]
     kept: list[Manifest]

@@ -1,6 +1,6 @@
-"""Generated policies that meet: all in one namespace, on few pods, with selectors that overlap.
+"""Generated policies that share pods: all in one namespace, on few pods, with overlapping selectors.
 
-The clusters of `tests.worlds` are spread wide; what goes wrong between policies shows where they are close together.
+The clusters of `tests.worlds` have few overlaps; errors between policies show only with many.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Generated policies of Istio on few pods, so that they meet; with most of what a rule can say."""
+"""Generated policies of Istio on few pods, so that they share pods, with most fields of a rule."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _entry(draw: st.DrawFn, part: str, fields: dict[str, list[str]]) -> Manifest
         written = name if draw(st.integers(0, 5)) else f"not{name[0].upper()}{name[1:]}"
         chosen[written] = draw(st.lists(st.sampled_from(fields[name]), min_size=1, max_size=2, unique=True))
     accounts = {"serviceAccounts", "notServiceAccounts"} & chosen.keys()
-    if accounts:  # they stand alone
+    if accounts:  # these fields are used alone
         chosen = {name: values for name, values in chosen.items() if name in accounts}
     return {part: chosen}
 
@@ -96,7 +96,7 @@ def _policy(draw: st.DrawFn, name: str) -> Manifest:
 
 @st.composite
 def meshes(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
-    """A namespace with few pods, and policies that may be about all of them."""
+    """Draw a namespace with few pods, and policies that may select all of them."""
     pods = [pod(f"p{n}", labels, draw(st.sampled_from([[80], [80, 443], []]))) for n, labels in enumerate(LABELS)]
     policies = [draw(_policy(f"q{n}")) for n in range(draw(st.integers(1, 3)))]
     modes = [{"istio.io/dataplane-mode": "ambient"}, *[{}] * 4]

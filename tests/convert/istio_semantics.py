@@ -1,7 +1,9 @@
-"""Istio's AuthorizationPolicy, evaluated on plain manifests: from the notes on Istio, sharing nothing with the product.
+"""Istio's AuthorizationPolicy, evaluated on plain manifests.
 
-Where a value could be read in a narrower and in a wider way, the wider one is taken for whatever allows, so that a
-conversion which is right here is right in Istio. Paths are those of a mesh that merges slashes.
+It follows the notes on Istio and shares no code with Eastgate.
+
+If a value can be read in a narrower and in a wider way, everything that allows uses the wider one. So a conversion that
+is correct here is correct in Istio. Paths are those of a mesh that merges slashes.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Call:
-    """One request, or (without method) one connection that is no HTTP. `service`: what it is addressed to."""
+    """One request, or (without method) one connection that is not HTTP. `service`: the addressed Service."""
 
     identity: str | None
     port: int
@@ -36,7 +38,7 @@ class Istio:
     root_namespace: str = "istio-system"
 
     def allows(self, pod: Manifest, call: Call) -> bool:
-        """At the workload, and before it at the waypoint of the Service."""
+        """Return the verdict of the workload, and before it of the waypoint of the Service."""
         here = [p for p in self.policies if "targetRefs" not in p["spec"] and self._selects(p, pod)]
         namespace = pod["metadata"]["namespace"]
         there = [
@@ -48,7 +50,7 @@ class Istio:
         return self._decide(there, call) and self._decide(here, call)
 
     def asks(self, gateway: str, call: Call) -> set[str]:
-        """The providers that a request to a Gateway is sent to."""
+        """Return the providers that a Gateway asks about a request."""
         namespace, _, name = gateway.partition("/")
         return {
             p["spec"]["provider"]["name"]
@@ -60,7 +62,7 @@ class Istio:
         }
 
     def denies(self, gateway: str, call: Call) -> bool:
-        """Whether a DENY policy of a Gateway refuses a request."""
+        """Return whether a DENY policy of a Gateway refuses a request."""
         namespace, _, name = gateway.partition("/")
         return any(
             p["spec"].get("action") == "DENY"
@@ -77,7 +79,10 @@ class Istio:
         return all(pod["metadata"].get("labels", {}).get(key) == value for key, value in wanted.items())
 
     def _decide(self, policies: list[Manifest], call: Call) -> bool:
-        """A DENY that matches denies; without any ALLOW the rest is allowed; otherwise one must match."""
+        """Return the verdict of some policies. A DENY that matches denies.
+
+        Without an ALLOW, all other requests are allowed. Otherwise an ALLOW must match.
+        """
         live = [p for p in policies if p["metadata"].get("annotations", {}).get("istio.io/dry-run") != "true"]
         if any(self._matches(p, call) for p in live if p["spec"].get("action", "ALLOW") == "DENY"):
             return False
@@ -89,7 +94,7 @@ class Istio:
         return any(self._rule(rule, call, denies=denies) for rule in policy["spec"].get("rules") or ())
 
     def _rule(self, rule: Manifest, call: Call, *, denies: bool) -> bool:
-        """ALL of from, to and when; of from and to ANY entry."""
+        """Return whether ALL of from, to and when match, each by ANY entry."""
         if call.method is None and _is_l7(rule):
             if not denies:
                 return False  # the whole rule is dropped
@@ -129,7 +134,7 @@ def _l4(operation: Manifest) -> Manifest:
 
 
 def _fields(given: Manifest, readers: dict[str, Callable[[str], bool]]) -> bool:
-    """ALL fields; of each ANY value, and of a negated one none."""
+    """Return whether ALL fields match, each by ANY value and by no negated value."""
     for field, values in given.items():
         if field.startswith("not"):
             name = field[3].lower() + field[4:]
@@ -161,7 +166,7 @@ def _namespace(value: str, identity: str | None) -> bool:
 
 
 def _text(pattern: str, value: str | None) -> bool:
-    """`*` is presence, then a leading star is a suffix, then a trailing one a prefix."""
+    """Match a pattern: `*` is presence, then a leading star is a suffix, then a trailing star a prefix."""
     if value is None:
         return False
     if pattern == "*":
@@ -175,7 +180,7 @@ def _path(path: str | None) -> str | None:
     return re.sub("/{2,}", "/", path.partition("?")[0]) if path is not None else None
 
 
-# What Istio refuses to take in
+# Policies that Istio rejects
 
 _SOURCE = {"principals", "notPrincipals", "namespaces", "notNamespaces"}
 _OPERATION = {"hosts", "notHosts", "ports", "methods", "paths"}
@@ -183,7 +188,7 @@ _ACTIONS = {"ALLOW": False, "DENY": True, "CUSTOM": True}
 
 
 def problems(policy: Manifest) -> list[str]:
-    """Everything for which Istio's validation would reject a policy."""
+    """Return the reasons why Istio's validation would reject a policy."""
     return list(_problems(policy["spec"]))
 
 

@@ -1,4 +1,4 @@
-"""AccessPolicies converted between their forms: the same where nothing is lost, and never more."""
+"""AccessPolicies converted between their forms allow the same if nothing is lost, and never more."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_between_the_forms(
     for to_where, backend in (("backend:n/b1", "b1"), ("backend:n/b2", "b2"), ("gateway:n/g", "b1")):
         for call in every_call(backend):
             if assumed and call.mcp_method == "completion/complete":
-                continue  # which no server has
+                continue  # no server has these
             was, becomes = (one.decide(question(call, to_where, answers)).allowed for one in (before, after))
             assert not becomes or was, ("wider", to_where, call)
             assert outcome.losses or becomes == was, ("other", to_where, call)

@@ -1,4 +1,4 @@
-"""Which requests a converted AuthPolicy sends to authorization: all that the AuthPolicy itself selects."""
+"""A converted AuthPolicy sends all requests to authorization that the AuthPolicy itself selects."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ RULES = '[{hosts: ["*.toy.com"], methods: [GET], paths: [/admin]}, {hosts: [admi
         (call("www.toy.com"), True),
         (call("WWW.Toy.com"), True),
         (call("www.toy.com:80"), True),
-        (call("admin.toy.com:9999"), True),  # which Istio routes, whatever the port
+        (call("admin.toy.com:9999"), True),  # Istio routes it with any port
         (call("toy.com"), False),
         (call("eviltoy.com"), False),
         (call("www.toy.com", method="POST"), False),

@@ -1,4 +1,4 @@
-"""What Istio says, in the words of GEP-3779 and Linkerd, case by case."""
+"""Conversions from Istio to GEP-3779 and Linkerd, case by case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converted policies decide the same where nothing is lost, and never allow more where something is."""
+"""Converted policies decide the same if nothing is lost, and never allow more if something is."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def compare(manifests: list[Manifest], before: Allows, after: Allows, losses: li
     for pod in (m for m in manifests if m["kind"] == "Pod"):
         for identity, port, method, path in every_request():
             if not encoded and "%" in path:
-                continue  # whether a mesh of Istio refuses these is for the mesh to say
+                continue  # the mesh decides whether to refuse these
             was, becomes = before(pod, identity, port, method, path), after(pod, identity, port, method, path)
             told = (pod["metadata"]["name"], identity, port, method, path, losses)
             assert not becomes or was, ("wider", *told)
@@ -45,7 +45,10 @@ def compare(manifests: list[Manifest], before: Allows, after: Allows, losses: li
 
 @st.composite
 def spread(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
-    """Cluster-wide policies are always lost: most clusters here have none, so that more is compared exactly."""
+    """Draw a cluster.
+
+    Cluster-wide policies are always lost, so most clusters here have none and are compared exactly.
+    """
     manifests, chosen = draw(situations())
     if draw(st.integers(0, 4)):
         manifests = [m for m in manifests if m["kind"] != "ClusterAuthorizationPolicy"]
@@ -66,7 +69,7 @@ def test_between_the_forms_of_gep_3779(to: str, situation: tuple[list[Manifest],
 
 
 def by_istio(outcome: Outcome, manifests: list[Manifest], chosen: Settings) -> Allows:
-    """What was not converted stays in force as it was, beside Istio."""
+    """Decide with Istio and with the unconverted policies, which stay in force."""
     for policy in outcome.written:
         assert problems(policy) == [], policy
     stays = by_engine(authority_of([*things(manifests), *outcome.kept], chosen))
@@ -84,7 +87,7 @@ def by_istio(outcome: Outcome, manifests: list[Manifest], chosen: Settings) -> A
 @given(situation=clusters)
 def test_to_istio(assumed: bool, situation: tuple[list[Manifest], Settings]) -> None:
     manifests, chosen = situation
-    if assumed:  # and so there is no identity below that of a service account
+    if assumed:  # so no identity below that of a service account exists
         manifests = [_without_deeper(m) for m in manifests]
     outcome = converted(manifests, "istio", chosen, ALL_ASSUMED if assumed else None)
     before = by_engine(authority_of(manifests, chosen))

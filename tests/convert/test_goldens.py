@@ -1,6 +1,7 @@
-"""Conversions as a user sees them: `x-in.yaml` becomes `x-out.yaml`, and what is lost is in `x-losses.txt`.
+"""Conversions as users see them: `x-in.yaml` becomes `x-out.yaml`, with the losses in `x-losses.txt`.
 
-The first line of each input says how it is converted. `pytest tests/convert --update` writes the rest anew.
+The first line of each input has the arguments of the conversion. `pytest tests/convert --update` rewrites the other
+files.
 """
 
 from __future__ import annotations

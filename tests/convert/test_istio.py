@@ -1,4 +1,4 @@
-"""What Istio says in other words, case by case."""
+"""Conversions to Istio, case by case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From Istio, and there and back again: the same where nothing is lost, and never more."""
+"""Conversions from Istio, and there and back: the same if nothing is lost, and never more."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compare(
     manifests: list[Manifest], outcome: Outcome, chosen: Settings, assumed: frozenset[Assumption], *, linkerd: bool
 ) -> None:
     ours = Settings.from_mapping({"dataPlane": "eastgate"}, chosen)
-    # Before the conversion there is no Linkerd, so that its default does not count.
+    # Before the conversion there is no Linkerd, so its default policy does not count.
     none = Settings.from_mapping({"linkerdDefaultPolicy": "all-unauthenticated"}, ours)
     before = authority_of(manifests, none)
     after = authority_of([*things(manifests), *outcome.written, *outcome.kept], ours if linkerd else none)

@@ -1,4 +1,4 @@
-"""Conversions between the kinds of Kuadrant and Authorino: proven for all requests, and asked what the tables ask."""
+"""Conversions between the kinds of Kuadrant and Authorino, proven for all requests and for those of tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _read(table: Table) -> tuple[Manifests, ReadResult]:
 
 
 def converted(table: Table, to: str) -> tuple[Conversion, AuthorityComparison, Authority, Authority]:
-    """Convert the objects of a table; returns also the two sides."""
+    """Convert the objects of a table; also return the two sides."""
     _, reading = _read(table)
     manifests, conversion = convert(reading, to, table.settings)
     comparison = verify(manifests, reading.documents, conversion, table.settings)
@@ -62,7 +62,7 @@ def is_allowed(side: Authority, question: object) -> bool | None:
 
 
 def check(table: Table, to: str) -> Conversion:
-    """Assert that a conversion is right about every request, and about those that the table asks."""
+    """Assert that a conversion is correct for every request, and for the questions of the table."""
     conversion, comparison, old, new = converted(table, to)
     losses = {loss.code.id for loss in conversion.losses}
     assert [each for each in comparison.differences if each.new.allowed] == []
@@ -147,9 +147,9 @@ def route(number: int, host: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("name", tables("AuthConfig"))
 def test_authpolicies_for_authconfigs(name: str) -> None:
-    """Each host that a table has gets a route. What is written there decides as the AuthConfig of the host does.
+    """Each host of a table gets a route. The AuthPolicies of the route decide as the AuthConfig of the host does.
 
-    The gateway normalises the path before.
+    The gateway normalizes the path before.
     """
     table = tables("AuthConfig")[name]
     assert table.objects is not None
@@ -183,7 +183,7 @@ def test_authpolicies_for_authconfigs(name: str) -> None:
 
 
 def outcome(path: str, to: str, *more: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str], set[str]]:
-    """Return what a golden input becomes beside other objects, the codes of what is lost, and what is in doubt."""
+    """Return the result of a golden input beside other objects, the codes of the losses, and the doubts."""
     objects = [*yaml.safe_load_all((GOLDENS / path).read_text(encoding="utf-8")), *more]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
     reading = read_text("a.json", text, positioned=reads)

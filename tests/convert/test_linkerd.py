@@ -1,4 +1,4 @@
-"""Paths, probes and defaults on the way to Linkerd, case by case."""
+"""Paths, probes and defaults in conversions to Linkerd, case by case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""To Linkerd and from it: the same where nothing is lost, and never more."""
+"""Conversions to Linkerd and from it: the same if nothing is lost, and never more."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.worlds import generate, linkerd_generate
 from tests.worlds.linkerd_oracle import ALL_POLICIES
 from tests.worlds.test_generated_clusters import authority_of
 
-# What Linkerd knows by another name is asked about as a service account.
+# Questions ask about a service account where Linkerd has another name for it.
 ACCOUNTS = [f"sa:{n}/{s}" for n in ("a", "b", "n", "m") for s in ("x", "y")]
 SOURCES = ["anonymous", *ACCOUNTS, "spiffe://evil/ns/a/sa/x", "spiffe://td/ns/a/sa/x/deeper", "id:web.west.example.com"]
-# Whether paths with encoded slashes get through is not for a policy of Linkerd to say.
+# No policy of Linkerd decides whether paths with encoded slashes are allowed.
 HTTP = list(itertools.product(["GET", "POST"], [path for path in generate.PATHS if "%" not in path]))
 
 
@@ -43,7 +43,7 @@ def compare(pods: list[Manifest], before: Authority, after: Authority, losses: l
 
 @st.composite
 def with_ports(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
-    """A cluster of GEP-3779 whose pods declare some ports, and in which Linkerd denies by default or not."""
+    """Draw a cluster of GEP-3779 whose pods declare some ports. Linkerd denies by default or not."""
     if draw(st.booleans()):
         manifests, _ = draw(crowds())
     else:
@@ -66,7 +66,7 @@ def test_from_gep_3779_to_linkerd(situation: tuple[list[Manifest], Settings]) ->
     manifests, chosen = situation
     manifests = [m for m in manifests if not is_policy(m) or m["kind"] != "ClusterAuthorizationPolicy"]
     outcome = converted(manifests, "linkerd", chosen)
-    # Before the conversion there is no Linkerd, so that its default does not count.
+    # Before the conversion there is no Linkerd, so its default policy does not count.
     before = authority_of(
         manifests, Settings.from_mapping({**_written(chosen), "linkerdDefaultPolicy": "all-unauthenticated"})
     )
@@ -82,7 +82,10 @@ def _written(chosen: Settings) -> dict[str, str]:
 
 
 def _is_plain(manifest: Manifest) -> bool:
-    """What can be converted: routes and policies on workloads keep everything around them from it."""
+    """Return whether a manifest can be converted.
+
+    Routes and policies on workloads prevent the conversion of all policies around them.
+    """
     if "annotations" in manifest["metadata"] or manifest["kind"] in ("HTTPRoute", "GRPCRoute"):
         return False
     target = manifest["spec"].get("targetRef", {"kind": "Server"})
@@ -105,7 +108,7 @@ def test_from_linkerd_to_gep_3779(
     manifests = [namespace, *pods, *resources]
     outcome = converted(manifests, to, chosen)
     before = authority_of(manifests, chosen)
-    # Where nothing of Linkerd is left, Linkerd itself may go, and its default with it.
+    # Without policies of Linkerd, Linkerd itself may be removed, and its default policy with it.
     left = Settings.from_mapping({"trustDomain": "td"}) if not outcome.kept else chosen
     routes = [m for m in resources if m["apiVersion"].startswith("gateway.")] if outcome.kept else []
     bare = [namespace, *pods] if outcome.kept else [_without_annotations(m) for m in (namespace, *pods)]

@@ -1,4 +1,4 @@
-"""Conversions are proven for all requests: equal where nothing is lost, and never wider where something is."""
+"""Conversions are proven for all requests: equal if nothing is lost, and never wider if something is."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from tests.convert.test_linkerd_generated import with_ports
 from tests.worlds import access_generate, linkerd_generate
 from tests.worlds.linkerd_oracle import ALL_POLICIES
 
-# The base protocol of v0alpha0 has this method and that of v1alpha1 has not, which may be assumed not to matter.
+# The base protocol of v0alpha0 has this method and that of v1alpha1 does not. An assumption can exclude it.
 _DISCOVERY = "server/discover"
 
 GOLDENS = Path(__file__).parent / "goldens"
 
 
 def check(manifests: list[Manifest], to: str, chosen: Settings, options: Options | None = None) -> AuthorityComparison:
-    """Convert, and assert that the conversion is right about every request."""
+    """Convert, and assert that the conversion is correct for every request."""
     text = json.dumps({"kind": "List", "apiVersion": "v1", "items": manifests})
     reading = read_text("generated.json", text, positioned=reads)
     read, conversion = convert(reading, to, chosen, options)
@@ -46,11 +46,11 @@ def check(manifests: list[Manifest], to: str, chosen: Settings, options: Options
     losses = [loss.code.id for loss in conversion.losses]
     event("lossless" if not losses else "with losses")
     event("equal" if comparison.equal else "proven" if comparison.proven else "not proven")
-    for doubt in comparison.doubts:  # traffic that is no HTTP is nothing that anybody can ask about
+    for doubt in comparison.doubts:  # no question can ask about traffic that is not HTTP
         assert doubt.reason is DoubtReason.NOT_CONFIRMED, (doubt.reason, doubt.subject)
         assert doubt.difference is not None
         assert losses, ("other", doubt.difference)
-        # Nothing relates an expression for paths, as routes of Linkerd have it, to a prefix.
+        # There is no known relation between an expression for paths, as in routes of Linkerd, and a prefix.
         by_expression = to == "linkerd" and "EG7107" in losses
         assert by_expression or not doubt.difference.new.allowed, ("wider", doubt.difference)
     for difference in comparison.differences:
@@ -129,7 +129,7 @@ def _server(name: str, annotations: dict[str, str], **spec: Any) -> Manifest:
     return {**kind, "metadata": metadata, "spec": {"port": 80, **spec}}
 
 
-# The probe route of `two` stays with Linkerd, since its Server only observes: both sides must compare its path alike.
+# The probe route of `two` stays in Linkerd because its Server only observes. Both sides must compare its path alike.
 _OBSERVED_PROBE = {
     "pods": [_pod("one"), _pod("two", livenessProbe={"httpGet": {"path": "/a", "port": 80}})],
     "namespace": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}},
@@ -156,7 +156,7 @@ def test_from_linkerd_to_istio(
     check([namespace, *pods, *resources], "istio", chosen)
 
 
-# The goldens, with a workload for whatever their policies select
+# The goldens, with a workload for each selector of their policies
 
 
 _NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "beside"}}
@@ -219,7 +219,7 @@ def test_goldens(name: str, tmp_path: Path) -> None:
     assert wider == assumed
     kinds = {manifest["kind"] for manifest in json.loads(result.stdout)["converted"]}
     if {"AuthConfig", "AuthorizationPolicy"} <= kinds:
-        assert result.exit_code in (1, 3)  # no manifest says that the provider of the mesh reads the AuthConfigs
+        assert result.exit_code in (1, 3)  # no manifest shows that the provider of the mesh reads the AuthConfigs
         return
     assert verification["compared"]
     assert verification["proven"], verification["unproven"]

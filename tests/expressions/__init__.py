@@ -1,1 +1,1 @@
-"""Expressions beside those of Authorino: its selectors, its CEL and its Rego, recorded and run."""
+"""Expressions compared with those of Authorino: its selectors, its CEL and its Rego, recorded and run."""

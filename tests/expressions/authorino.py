@@ -1,4 +1,4 @@
-"""The languages of Authorino, asked through a small Go program that is made of its own packages."""
+"""The languages of Authorino, in a small Go program that uses its own packages."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from tests.programs.building import find
 
 
 class Upstream:
-    """Answers as Authorino would."""
+    """Gives Authorino's answers."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def select(self, path: str, document: object) -> dict[str, Any]:
-        """What a selector finds: exists, text, raw, texts."""
+        """Return the result of a selector: exists, text, raw, texts."""
         return self._ask({"select": path}, document)
 
     def resolve(self, pattern: str, document: object) -> dict[str, Any]:
-        """What a selector or template resolves to: value, text."""
+        """Return the result of a selector or template: value, text."""
         return self._ask({"value": pattern}, document)
 
     def cel(self, text: str, document: object) -> dict[str, Any]:
-        """What an expression gives: value; or error, or refused, and why."""
+        """Return the result of an expression: value; or error, or refused, with the reason."""
         return self._ask({"cel": text}, document)
 
     def rego(self, module: str, query: str, document: object) -> dict[str, Any]:
-        """What a query gives: bindings; or undefined, error, or refused, and why."""
+        """Return the result of a query: bindings; or undefined, error, or refused, with the reason."""
         return self._ask({"rego": module, "query": query}, document)
 
     def _ask(self, question: Mapping[str, str], document: object) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class Upstream:
 
 
 def as_go_writes(document: object) -> str:
-    """The document as JSON, in the way of Go's encoding/json: a selector can tell."""
+    """Return the document as JSON in the form of Go's encoding/json, because selectors can observe the form."""
     match document:
         case dict():
             return "{" + ",".join(f"{as_go_writes(key)}:{as_go_writes(value)}" for key, value in document.items()) + "}"
@@ -63,7 +63,7 @@ def as_go_writes(document: object) -> str:
 
 @contextmanager
 def running() -> Iterator[Upstream]:
-    """Build the program if need be, and run it."""
+    """Build the program if necessary, and run it."""
     with subprocess.Popen([find("expressions")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Upstream(process)

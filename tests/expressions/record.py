@@ -1,4 +1,4 @@
-"""Record what Authorino's languages answer, for tests that run without them: `python -m tests.expressions.record`."""
+"""Record the answers of Authorino's languages for tests without them: `python -m tests.expressions.record`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ DOCUMENT: dict[str, object] = {
 
 
 def selectors(upstream: Upstream) -> None:
-    """Ask for every selector of the file again. One that makes the original panic is left out."""
+    """Ask for every selector of the file again. A selector that makes the original panic is left out."""
     recorded = json.loads(SELECTORS.read_text(encoding="utf-8"))
     rows = []
     for document, path, *_ in recorded["vectors"]:
@@ -87,14 +87,14 @@ def cel(upstream: Upstream) -> None:
 
 
 def calls(upstream: Upstream) -> None:
-    """Ask for calls of all built-in functions: what each gives, alone in an array, or nothing where it errs."""
+    """Ask for calls of all built-in functions. Record the value of each in an array, or nothing if it errs."""
     rows: list[object] = []
     for each in rego_calls.CALLS.values():
         rules = "".join(f"r{at} = [x | x := {call}]\n" for at, call in enumerate(each))
         answer = upstream.rego(f"package p\n{rego_calls.HEAD}{rules}", "x = data.p", rego_calls.INPUT)
         if "bindings" in answer:
             rows += ([call, answer["bindings"]["x"][f"r{at}"]] for at, call in enumerate(each))
-        else:  # one of them cannot be written as JSON
+        else:  # one value cannot be written as JSON
             for call in each:
                 one = upstream.rego(
                     f"package p\n{rego_calls.HEAD}r = [x | x := {call}]", "x = data.p.r", rego_calls.INPUT
@@ -110,7 +110,7 @@ def modules(upstream: Upstream) -> None:
     for module in MODULES.read_text(encoding="utf-8").split("---\n"):
         text = f"package p\ndefault allow = false\n{module}"
         answer = upstream.rego(text, 'allow = object.get(data.p, "allow", null)', INPUT)
-        if "object.get: invalid" in answer.get("refused", ""):  # Authorino's query takes no module with functions
+        if "object.get: invalid" in answer.get("refused", ""):  # Authorino's query accepts no module with functions
             answer = upstream.rego(text, "allow = data.p.allow", INPUT)
         rows.append([module, answer["bindings"]["allow"] if "bindings" in answer else _no_answer(answer)])
     head = {"answers of": "OPA v1.4.0, as Authorino v0.27.0 has it; no answer: refused when it is read, or an error"}
@@ -122,7 +122,7 @@ def _no_answer(answer: dict[str, object]) -> dict[str, str]:
 
 
 def _object(members: dict[str, object]) -> str:
-    """An object with one member a line, in which what is text already stays."""
+    """Return an object with one member for each line. Members that are text already stay."""
     lines = (
         f"  {json.dumps(name)}: {value if isinstance(value, _Written) else json.dumps(value)}"
         for name, value in members.items()

@@ -77,14 +77,14 @@ _SIGNS: Final = {
     "gte": ">=",
 }
 _MOST: Final = 30
-_SMALL: Final = {"numbers.range"}  # OPA would make arrays of any size
+_SMALL: Final = {"numbers.range"}  # OPA would create arrays of any size
 
 HEAD: Final = "import future.keywords.in\nany_type(x) = x { true }\n"
 INPUT: Final = {"values": [value for _, value in _POOL]}
 
 
 def _written(at: int) -> str:
-    """An argument, of which OPA cannot know the type before."""
+    """Return an argument whose type OPA cannot know before."""
     if _POOL[at][0] == "set":
         return f"any_type({{item | item := input.values[{at}][_]}})"
     return f"input.values[{at}]"

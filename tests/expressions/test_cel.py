@@ -1,4 +1,4 @@
-"""CEL on documents, as recorded from Authorino."""
+"""CEL on documents gives the recorded answers of Authorino."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.expressions.record import CEL, DOCUMENT
 
 _ROWS = json.loads(CEL.read_text(encoding="utf-8"))["rows"]
 _NO_ANSWER = ({"no answer": "refused"}, {"no answer": "error"})
-_STRICTER = frozenset(  # no answer here, which denies
+_STRICTER = frozenset(  # Eastgate has no answer here, which denies
     (
         'auth.?identity.?sub.?foo.orValue("x")',
         'auth.?identity.?n.?foo.orValue("x")',

@@ -1,4 +1,4 @@
-"""Rego, as recorded from OPA: the language by modules, the built-in functions by calls."""
+"""Rego gives the recorded answers of OPA: modules test the language, calls test the built-in functions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.expressions.record import INPUT, REGO_CALLS, REGO_MODULES
 _MODULES = json.loads(REGO_MODULES.read_text(encoding="utf-8"))["rows"]
 _NO_ANSWER = ({"no answer": "refused"}, {"no answer": "error"})
 _NOW = 1_700_000_000 * 10**9
-# What OPA takes and is refused here
+# OPA accepts these, and Eastgate refuses them
 _REFUSED = ("p.q = 1", '"a": 2}', "[0.0]", "[1.0]", "[1e0]")
-# What OPA decides in a way of its own, mostly by mistake: there is no answer here
+# OPA decides these in an unusual way, mostly by mistake; Eastgate has no answer
 _PECULIAR = (
     *(r'regex.match("\\C", "a")', r'regex.is_valid("\\C")', r'regex.match("\\B", input.user.city)'),
     *("ceil(-0.5) == 0", "floor(-0.5) == -1", 'min([{"a": 1}, 1, null, [1]]) == null', "1e300 % 7 == 0"),
@@ -51,7 +51,7 @@ def test_what_opa_decides_in_its_own_way_has_no_answer(condition: str, negation:
 
 
 def _plain(value: object) -> object:
-    """Numbers by their value: 1.0 is 1."""
+    """Return numbers by their value: 1.0 is 1."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
@@ -69,7 +69,7 @@ def test_a_built_in_function_gives_what_it_gives_in_opa(name: str) -> None:
         try:
             ours = evaluate(found, rego_calls.INPUT, _NOW)["r"]
         except NoAnswer:
-            continue  # which denies
+            continue  # no answer denies
         if call in recorded:
             compared += 1
             assert json.dumps(_plain(ours), sort_keys=True) == json.dumps(_plain(recorded[call]), sort_keys=True), call

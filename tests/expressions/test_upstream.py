@@ -1,4 +1,4 @@
-"""The real languages of Authorino, built first: what is recorded is what they answer, and random calls agree."""
+"""The real languages of Authorino, built first, give the recorded answers, and random calls agree."""
 
 from __future__ import annotations
 

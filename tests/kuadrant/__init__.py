@@ -1,5 +1,5 @@
-"""kuadrant-operator's own code beside the oracle of effective AuthPolicies, on generated clusters.
+"""Tests of the oracle of effective AuthPolicies against kuadrant-operator's own code, on generated clusters.
 
-`make kuadrant` builds the program, which runs the operator's validation, folding and status as functions, without a
-cluster: what they wait for (Authorino, AuthConfigs, EnvoyFilters) is there and ready.
+`make kuadrant` builds the program. It runs the operator's validation, folding and status as functions, without a
+cluster. The resources that they wait for (Authorino, AuthConfigs, EnvoyFilters) exist and are ready.
 """

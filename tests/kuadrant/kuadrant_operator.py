@@ -1,4 +1,4 @@
-"""kuadrant-operator's own code as a process, which is asked about one cluster after the other."""
+"""kuadrant-operator's own code as a process, which answers about one cluster after the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOCATOR = "authpolicy.kuadrant.io:"
 
 @dataclass(frozen=True)
 class Report:
-    """What the operator makes of a cluster."""
+    """The operator's results for a cluster."""
 
     paths: dict[str, dict[str, Rule]]  # by the path and the key of the rule
     policies: dict[str, list[Condition]]  # by namespace/name
@@ -33,7 +33,7 @@ class KuadrantOperator:
         )
 
     def report(self, manifests: Iterable[Manifest]) -> Report:
-        """Ask about Gateways, routes and AuthPolicies; Gateways and routes have a status."""
+        """Ask about Gateways, routes and AuthPolicies. The Gateways and routes have a status."""
         asked = [manifest for manifest in manifests if manifest["kind"] != "Secret"]
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -23,7 +23,7 @@ def operator() -> Iterator[KuadrantOperator]:
 
 
 def without_empty(value: Any) -> Any:
-    """Return a value without empty fields, which Go writes or leaves out as a type has it."""
+    """Return a value without empty fields, which Go writes or leaves out depending on the type."""
     if isinstance(value, dict):
         held = {key: without_empty(inner) for key, inner in value.items()}
         return {key: inner for key, inner in held.items() if inner not in ({}, [], "", None, 0, False)}

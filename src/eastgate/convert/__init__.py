@@ -1,4 +1,6 @@
-"""Policies in the words of another API. What the other one cannot say is a loss; nothing ever becomes wider."""
+"""Conversion of policies to another policy API. Each part that the target API cannot express is a loss; no result
+allows more than its source.
+"""
 
 from eastgate.convert.model import Assumption, Options, Written
 from eastgate.convert.registry import KINDS

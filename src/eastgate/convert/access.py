@@ -1,7 +1,8 @@
 """Converts AccessPolicy between the proposal's form and today's.
 
-In the proposal's form (v0alpha0) a rule names a caller and its tools, and what calling a tool needs beside passes by
-itself. In today's (v1alpha1) that is an option, and it lets more through. So neither can quite say what the other does.
+In the proposal's form (v0alpha0) a rule names a caller and its tools. The messages that every tool call needs (the base
+protocol) are allowed by themselves. In today's form (v1alpha1) the base protocol is an option, and it contains more
+methods. So neither form can express the other exactly.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYP
 from eastgate.reading.manifests import Plain
 from eastgate.reading.manifests.node import Node
 
-# Converts the rules of an AccessPolicy to the other form, or says why that cannot be.
+# Converts the rules of an AccessPolicy to the other form, or returns the reason why no conversion is safe.
 
 
-_MOST_PARAMS, _LONGEST_PARAM = 10, 20
+_MAX_PARAMS, _MAX_PARAM_LENGTH = 10, 20
 _MATCH = "MATCH_BASE_PROTOCOL_METHODS"
-_ASSUME = "if no server behind has completion/*, logging/* and server/discover, say so: --assume mcp-base-protocol"
+_ASSUME = "if no MCP server has completion/*, logging/* and server/discover, add --assume mcp-base-protocol"
 
 
 @dataclass(frozen=True, slots=True)
-class Unsayable:
-    """Why there is nothing to say that would not be wider."""
+class NotExpressible:
+    """The reason why the other form has no rule that is not wider."""
 
     message: str
     span: Span
@@ -40,7 +41,7 @@ class Unsayable:
 
 @dataclass(slots=True)
 class Rules:
-    """Rules in the other form; `needs_cel`: one of them is an expression."""
+    """Rules in the other form. `needs_cel`: one of them is a CEL expression."""
 
     rules: list[Manifest] = field(default_factory=list)
     needs_cel: bool = False
@@ -49,8 +50,8 @@ class Rules:
 # From v0alpha0 to v1alpha1
 
 
-def new_rules(spec: Node, action: Action, job: Job) -> Rules | Unsayable:
-    """Convert rules to today's form. Every caller that was named stays named."""
+def new_rules(spec: Node, action: Action, job: Job) -> Rules | NotExpressible:
+    """Convert rules to today's form. Every caller that a rule named is named in the result."""
     converted = Rules()
     at_gateway = any(ref["kind"].text == "Gateway" for ref in spec["targetRefs"])
     for rule in spec["rules"]:
@@ -59,7 +60,7 @@ def new_rules(spec: Node, action: Action, job: Job) -> Rules | Unsayable:
             converted.rules.append(named_rule)
         elif action is Action.DENY:
             conditions = _denied(rule, at_gateway)
-            if isinstance(conditions, Unsayable):
+            if isinstance(conditions, NotExpressible):
                 return conditions
             converted.rules += _numbered(named_rule, conditions)
         else:
@@ -68,7 +69,7 @@ def new_rules(spec: Node, action: Action, job: Job) -> Rules | Unsayable:
 
 
 def _numbered(named_rule: Manifest, conditions: Sequence[Manifest | None]) -> list[Manifest]:
-    """Repeat the rule for each condition. None is no condition."""
+    """Repeat the rule for each condition. The condition None means that the rule has no condition."""
     rules: list[Manifest] = []
     for number, condition in enumerate(conditions, 1):
         name = f"{named_rule['name']}"
@@ -77,20 +78,20 @@ def _numbered(named_rule: Manifest, conditions: Sequence[Manifest | None]) -> li
     return rules
 
 
-def _denied(rule: Node, at_gateway: bool) -> list[Manifest | None] | Unsayable:
+def _denied(rule: Node, at_gateway: bool) -> list[Manifest | None] | NotExpressible:
     authorization = rule.get("authorization")
     if authorization is None:
         return [None]
     if authorization["type"].text == "CEL":
         return [authorization.plain()]  # type: ignore[list-item] # a mapping
-    calls, unsaid = _calls(authorization["tools"], at_gateway)
-    if unsaid is not None:
-        return unsaid
+    calls, problem = _calls(authorization["tools"], at_gateway)
+    if problem is not None:
+        return problem
     return [_inline([call]) if isinstance(call, dict) else _cel(call) for call in calls] or [_inline([])]
 
 
 def _allowed(rule: Node, at_gateway: bool, job: Job) -> list[Manifest | None]:
-    """Return the tools; and what calling them needs, as far as it can be said without letting more through."""
+    """Return the calls of the tools, and the base protocol in the widest form that allows no more than before."""
     authorization = rule.get("authorization")
     expressions: list[Manifest] = []
     methods: list[Manifest] = []
@@ -99,11 +100,11 @@ def _allowed(rule: Node, at_gateway: bool, job: Job) -> list[Manifest | None]:
         assert isinstance(plain, dict)  # noqa: S101 - the schema has checked it
         expressions.append(plain)
     elif authorization is not None:
-        calls, unsaid = _calls(authorization["tools"], at_gateway)
+        calls, problem = _calls(authorization["tools"], at_gateway)
         methods = [call for call in calls if isinstance(call, dict)]
         expressions = [_cel(call) for call in calls if isinstance(call, str)]
-        if unsaid is not None:
-            job.lose(codes.RULE_LEFT_OUT, unsaid.message, unsaid.span)
+        if problem is not None:
+            job.lose(codes.RULE_LEFT_OUT, problem.message, problem.span)
     if job.assumes(Assumption.MCP_BASE_PROTOCOL):
         return [_inline(methods, base=True), *expressions]
     message = "initialize, ping, notifications and the session itself are no longer allowed with the tools"
@@ -122,15 +123,15 @@ def _cel(expression: str) -> Manifest:
     return {"type": "CEL", "cel": {"expression": expression}}
 
 
-def _calls(tools: Node, at_gateway: bool) -> tuple[list[Manifest | str], Unsayable | None]:
-    """Convert calls of tools: by `params`, or where those are too many or too long, by an expression."""
+def _calls(tools: Node, at_gateway: bool) -> tuple[list[Manifest | str], NotExpressible | None]:
+    """Convert calls of tools to `params`, or to an expression for too many tools or too long names."""
     names = list(tools)
-    if len(names) <= _MOST_PARAMS and all(len(tool.text) <= _LONGEST_PARAM for tool in names):
+    if len(names) <= _MAX_PARAMS and all(len(tool.text) <= _MAX_PARAM_LENGTH for tool in names):
         return [{"name": "tools/call", "params": [tool.text for tool in names]}], None
     qualified = [tool for tool in names if at_gateway and "/" in tool.text]
     plain = [tool.text for tool in names if tool not in qualified]
     calls: list[Manifest | str] = []
-    short = [tool for tool in qualified if len(tool.text) <= _LONGEST_PARAM][:_MOST_PARAMS]
+    short = [tool for tool in qualified if len(tool.text) <= _MAX_PARAM_LENGTH][:_MAX_PARAMS]
     if short:
         calls.append({"name": "tools/call", "params": [tool.text for tool in short]})
     if plain:
@@ -139,7 +140,7 @@ def _calls(tools: Node, at_gateway: bool) -> tuple[list[Manifest | str], Unsayab
     left = next((tool for tool in qualified if tool not in short), None)
     if left is None:
         return calls, None
-    return calls, Unsayable(
+    return calls, NotExpressible(
         f"v1alpha1 cannot name `{left.text}`, of one backend and longer than 20 characters", left.span
     )
 
@@ -147,17 +148,19 @@ def _calls(tools: Node, at_gateway: bool) -> tuple[list[Manifest | str], Unsayab
 # From v1alpha1 to v0alpha0
 
 
-def old_rules(spec: Node, action: Action, job: Job, *, may_leave_out: bool) -> Rules | Unsayable:
-    """Convert rules to the proposal's form. What cannot be said is left out of a policy that allows, and ends one that
-    does not.
+def old_rules(spec: Node, action: Action, job: Job, *, may_leave_out: bool) -> Rules | NotExpressible:
+    """Convert rules to the proposal's form.
+
+    A rule that the form cannot express is left out of a policy that allows. A policy with another action is then not
+    converted.
     """
     rules = spec.get("rules")
     if rules is None:
-        return Unsayable("v0alpha0 has no rule for everybody", spec["action"].span)
+        return NotExpressible("v0alpha0 has no rule for all callers", spec["action"].span)
     converted = Rules()
     for rule in rules:
         new = _old_rule(rule, action, job)
-        if isinstance(new, Unsayable):
+        if isinstance(new, NotExpressible):
             if action is not Action.ALLOW or not may_leave_out:
                 return new
             job.lose(codes.RULE_LEFT_OUT, f"{new.message}: the rule is left out", new.span, help=new.way_out)
@@ -169,27 +172,30 @@ def old_rules(spec: Node, action: Action, job: Job, *, may_leave_out: bool) -> R
         converted.needs_cel |= isinstance(authorization, dict) and authorization["type"] == "CEL"
         converted.rules.append(new)
     if not converted.rules:
-        return Unsayable("v0alpha0 has no policy that allows nothing", rules.span)
+        return NotExpressible("v0alpha0 has no policy that allows nothing", rules.span)
     return converted
 
 
-def _old_rule(rule: Node, action: Action, job: Job) -> Manifest | Unsayable:
+def _old_rule(rule: Node, action: Action, job: Job) -> Manifest | NotExpressible:
     source, authorization = rule.get("source"), rule.get("authorization")
     if source is None:
-        return Unsayable("v0alpha0 has no rule for everybody", rule["name"].span)
+        return NotExpressible("v0alpha0 has no rule for all callers", rule["name"].span)
     named_rule: Manifest = {"name": rule["name"].text, "source": source.plain()}
     if authorization is None or _matches_anything(authorization):
         if action is Action.ALLOW:
-            return Unsayable("v0alpha0 allows tools by their names, and not everything", rule["name"].span)
+            return NotExpressible("v0alpha0 allows tools by their names, and not everything", rule["name"].span)
         return named_rule
     if action is Action.ASK:
-        return Unsayable("in v0alpha0 an authorizer is asked about all that a source does", authorization.span)
+        return NotExpressible("in v0alpha0 an authorizer is asked about every request of a source", authorization.span)
     condition = _old_condition(authorization, action, job)
-    return condition if isinstance(condition, Unsayable) else {**named_rule, "authorization": condition}
+    return condition if isinstance(condition, NotExpressible) else {**named_rule, "authorization": condition}
 
 
 def _matches_anything(authorization: Node) -> bool:
-    """Return whether it matches anything: `mcp` that names no methods and no base protocol is no `mcp`."""
+    """Return whether an authorization matches every request.
+
+    `mcp` without methods and base protocol counts as absent.
+    """
     if authorization["type"].text != "Inline" or any(key not in ("type", "mcp") for key, _ in authorization.items()):
         return False
     mcp = authorization.get("mcp")
@@ -201,34 +207,34 @@ def _with_base(mcp: Node) -> bool:
     return option is not None and option.text == _MATCH
 
 
-def _old_condition(authorization: Node, action: Action, job: Job) -> Manifest | Unsayable:
+def _old_condition(authorization: Node, action: Action, job: Job) -> Manifest | NotExpressible:
     if authorization["type"].text == "CEL":
         if action is Action.DENY:
             return authorization.plain()  # type: ignore[return-value] # a mapping
-        return Unsayable("in v0alpha0 this would also allow to initialize and to list tools", authorization.span)
+        return NotExpressible("in v0alpha0 this would also allow to initialize and to list tools", authorization.span)
     other = next((key for key, _ in authorization.items() if key not in ("type", "mcp")), None)
     mcp = authorization.get("mcp")
     if other is not None or mcp is None:
         span = authorization.key_span(other) if other is not None else authorization.span
-        return Unsayable(f"v0alpha0 knows tools and no {other or 'other requests'}", span)
+        return NotExpressible(f"v0alpha0 knows tools and no {other or 'other requests'}", span)
     with_base, methods = _with_base(mcp), mcp.get("methods") or ()
     tools, exact = _tools(methods)
     if action is Action.DENY:
         if with_base or not exact:
-            return Unsayable("v0alpha0 denies tools by their names, and no other methods", mcp.span)
+            return NotExpressible("v0alpha0 denies tools by their names, and no other methods", mcp.span)
         return {"type": "InlineTools", "tools": tools}
     if not with_base:
-        return Unsayable("in v0alpha0 this would also allow to initialize and to list tools", mcp.span)
+        return NotExpressible("in v0alpha0 this would also allow to initialize and to list tools", mcp.span)
     if not job.assumes(Assumption.MCP_BASE_PROTOCOL):
-        return Unsayable("in v0alpha0 this would also allow server/discover", mcp.span, _ASSUME)
+        return NotExpressible("in v0alpha0 this would also allow server/discover", mcp.span, _ASSUME)
     if not exact:
-        message = "of the MCP methods only calls of tools by their names stay"
+        message = "of the MCP methods only tools/call with a tool name is kept"
         job.lose(codes.RULE_LEFT_OUT, message, mcp["methods"].span)
     return {"type": "InlineTools", "tools": tools}
 
 
 def _tools(methods: Iterable[Node]) -> tuple[list[Plain], bool]:
-    """Return the tools that are named, and whether that is all that the methods say."""
+    """Return the tools that the methods name, and whether the methods allow nothing else."""
     tools: list[Plain] = []
     exact = True
     for method in methods:
@@ -239,7 +245,7 @@ def _tools(methods: Iterable[Node]) -> tuple[list[Plain], bool]:
     return tools, exact
 
 
-_MOST_RULES = 10
+_MAX_RULES = 10
 _ACTIONS = {Action.ALLOW: "Allow", Action.DENY: "Deny", Action.ASK: "ExternalAuth"}
 
 
@@ -248,7 +254,7 @@ def to_v1alpha1(items: Sequence[Item], job: Job) -> None:
     for item in items:
         policy, spec = _parts(item)
         converted = new_rules(spec, policy.action, job)
-        if isinstance(converted, Unsayable):
+        if isinstance(converted, NotExpressible):
             _keep(item, converted, job)
             continue
         _lose_grant(item, spec, NETWORKING_GROUP, job)
@@ -266,15 +272,15 @@ def to_v0alpha0(items: Sequence[Item], job: Job) -> None:
     for item in items:
         policy, spec = _parts(item)
         unlisted = job.settings.section(AccessSettings).unlisted_caller
-        listed = unlisted is UnlistedCaller.PROCEED  # whom no rule names then passes
+        listed = unlisted is UnlistedCaller.PROCEED  # callers that no rule names are then allowed
         converted = old_rules(spec, policy.action, job, may_leave_out=not listed)
-        if isinstance(converted, Unsayable):
+        if isinstance(converted, NotExpressible):
             _keep(item, converted, job)
             continue
         group = NETWORKING_GROUP if converted.needs_cel else PROTOTYPE_GROUP
         _lose_grant(item, spec, group, job)
         asking = policy.action is Action.ASK
-        # a policy has one rule that asks
+        # a policy can have only one rule that asks an authorizer
         chunks = [[rule] for rule in converted.rules] if asking else [converted.rules]
         for number, rules in enumerate(chunks, 1):
             old: Manifest = {"targetRefs": spec["targetRefs"].plain()}
@@ -297,20 +303,20 @@ def _ask(rule: Node) -> Node | None:
     return authorization.get("externalAuth") if authorization is not None else None
 
 
-def _keep(item: Item, why: Unsayable, job: Job) -> None:
+def _keep(item: Item, why: NotExpressible, job: Job) -> None:
     message = f"{why.message}: {item.policy.ref} is not converted"
     job.keep(item.document, codes.POLICY_LEFT_OUT, message, why.span, help=why.way_out)
 
 
 def _chunks(converted: Rules, name: str) -> Iterator[tuple[list[Plain], str]]:
-    """Split rules into policies: one has ten rules at most; the rest goes into another one, for the same target."""
+    """Split rules into policies for the same target, because a policy has at most ten rules."""
     rules = converted.rules
-    for number, start in enumerate(range(0, len(rules), _MOST_RULES), 1):
-        yield list[Plain](rules[start : start + _MOST_RULES]), name if number == 1 else f"{name}-{number}"
+    for number, start in enumerate(range(0, len(rules), _MAX_RULES), 1):
+        yield list[Plain](rules[start : start + _MAX_RULES]), name if number == 1 else f"{name}-{number}"
 
 
 def _lose_grant(item: Item, spec: Node, group: str, job: Job) -> None:
-    """Report a ReferenceGrant that names the group of the policy, which may become another."""
+    """Report a ReferenceGrant that names the old API group of the policy."""
     filters = [spec.get("externalAuth"), *(_ask(rule) for rule in spec.get("rules") or ())]
     for filter_ in filters:
         where = filter_["backendRef"].get("namespace") if filter_ is not None else None

@@ -1,8 +1,8 @@
-"""Authorities whose auth schemes are asked alike wherever they are written, so that two of them can be compared.
+"""Authorities with normalized auth schemes, so that schemes in different kinds of policies can be compared.
 
-An AuthPolicy of 2022 selects requests by rules, and one of today by CEL that the filter of a gateway evaluates: here
-both are rules, wherever a predicate means exactly what a rule can say. And a scheme is named by what it is, and not by
-the policy that it is from. Questions are answered by the authority as it was read.
+An AuthPolicy of 2022 selects requests by rules. An AuthPolicy of today selects them by CEL predicates that the filter
+of a gateway evaluates. Here both become rules, if a predicate has an exact equivalent as a rule. The name of a scheme
+depends on its content and not on its policy. Questions are answered by the original authority.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from eastgate.convert.gateway_conditions import (
     PATH_START,
     is_plain_path,
     predicate_text,
-    sees_alike,
+    reads_shared_only,
 )
 from eastgate.dialects import Policy
 from eastgate.dialects.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel
@@ -76,13 +76,13 @@ _Entry = TypeVar("_Entry", Identity, Metadata, Authorization, Response)
 
 
 class SchemeNames:
-    """Names of schemes, equal for those that are alike."""
+    """Names of schemes. Schemes with the same content have the same name."""
 
     def __init__(self) -> None:
         self._known: list[tuple[Scheme, str]] = []
 
     def name(self, scheme: Scheme, wanted: str) -> str:
-        """Return the name of a scheme: that of the first one that is alike, or else a new one."""
+        """Return the name of a scheme: the name of the first scheme with the same content, or else a new name."""
         for known, name in self._known:
             if are_alike(known, scheme):
                 return name
@@ -104,7 +104,7 @@ class AskingAuthority(Authority):
         self._as_read = Authority(manifests, unread=Handling.IGNORE)
 
     def decide(self, question: Question) -> Decision:
-        """Decide as it was read."""
+        """Decide with the original policies."""
         return self._as_read.decide(question)
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
@@ -125,12 +125,12 @@ class AskingAuthority(Authority):
         return replace(layer, otherwise=replace(layer.otherwise, stages=tuple(stages)))
 
     def _parts(self, ask: Ask) -> Iterator[Ask | Rule]:
-        """Yield the normalized question, and what its scheme denies because of the host."""
+        """Yield the normalized question, and the requests that its scheme denies because of their host."""
         if not isinstance(ask.evaluator, SchemeAuthorizer):
             yield ask
             return
         scheme, when = ask.evaluator.scheme, ask.rule.when
-        lifted, left = _lift(scheme.when)
+        lifted, left = _exact_predicates(scheme.when)
         scheme, when = replace(scheme, when=left), all_of([when, lifted])
         without, predicate = without_host_check(scheme)
         hosts = _lower_condition(CelPredicate(predicate)) if predicate is not None and left is None else None
@@ -146,7 +146,7 @@ class AskingAuthority(Authority):
 
 
 def _normalize(scheme: Scheme) -> Scheme:
-    """Return a scheme in the order in which it is evaluated, without what no request depends on."""
+    """Return a scheme with its entries in the order of evaluation, without the fields that affect no request."""
     scheme = without_token_checks(scheme)
     return replace(
         scheme,
@@ -164,7 +164,7 @@ def _in_order(entries: Sequence[_Entry]) -> list[_Entry]:
 
 
 def _response(response: Response) -> Response:
-    """Return a response with a literal in the place of an expression that is one."""
+    """Return a response in which each constant expression is a literal."""
     response = replace(response, priority=0)
     content = response.content
     if isinstance(content, PlainResponse) and isinstance(content.value, CelExpression):
@@ -178,26 +178,26 @@ def _response(response: Response) -> Response:
 # Conditions
 
 
-def _lift(when: Condition | None) -> tuple[Predicate, Condition | None]:
-    """Return the parts of a `when` that predicates say exactly, and the others."""
+def _exact_predicates(when: Condition | None) -> tuple[Predicate, Condition | None]:
+    """Return the parts of a `when` that predicates express exactly, and the other parts."""
     if not isinstance(when, All):
         return ALWAYS, when
     lowered = [(_lower_condition(part), part) for part in when.parts]
-    left = tuple(_seen_alike(part) for predicate, part in lowered if predicate is None)
+    left = tuple(_without_evaluator(part) for predicate, part in lowered if predicate is None)
     return all_of([predicate for predicate, _ in lowered if predicate is not None]), All(left) if left else None
 
 
-def _seen_alike(condition: Condition) -> Condition:
-    """Return a condition as CEL that says nothing of who evaluates it, if it sees the same there."""
+def _without_evaluator(condition: Condition) -> Condition:
+    """Return a condition as CEL without its evaluator, if the gateway and the auth scheme see the same values."""
     text = predicate_text(condition)
     return CelPredicate(text) if text is not None else condition
 
 
 def _lower_condition(condition: Condition) -> Predicate | None:
-    match _seen_alike(condition):
+    match _without_evaluator(condition):
         case CelPredicate(text, at_gateway=True):
             compiled = compile_document_cel(text, GATEWAY_ROOTS)
-        case CelPredicate(text) if sees_alike(text):
+        case CelPredicate(text) if reads_shared_only(text):
             compiled = compile_document_cel(text)
         case _:
             return None
@@ -205,7 +205,7 @@ def _lower_condition(condition: Condition) -> Predicate | None:
 
 
 def _lower(node: Node) -> Predicate | None:
-    """Lower an expression over what every request has, so that it never errs."""
+    """Lower an expression over attributes that every request has, so that it never errs."""
     match node:
         case Call("_&&_" | "_||_" as joint, parts):
             lowered = [_lower(part) for part in parts]
@@ -246,7 +246,7 @@ def _compare(name: str, texts: Sequence[str]) -> Predicate | None:
 
 
 def _hosts(expression: str) -> Predicate | None:
-    """Return ANY of the hosts that an expression means in the form in which conversions write it."""
+    """Return ANY of the hosts, if an expression has the form that conversions write for hosts."""
     if not (expression.startswith(HOST_START) and expression.endswith(HOST_END)):
         return None
     names = expression.removeprefix(HOST_START).removesuffix(HOST_END).split("|")
@@ -257,7 +257,7 @@ def _hosts(expression: str) -> Predicate | None:
 
 
 def _paths(expression: str) -> Predicate | None:
-    """Return ANY of the paths that an expression means in the form in which conversions write it."""
+    """Return ANY of the paths, if an expression has the form that conversions write for paths."""
     if not (expression.startswith(PATH_START) and expression.endswith(PATH_END)):
         return None
     names = expression.removeprefix(PATH_START).removesuffix(PATH_END).split("|")

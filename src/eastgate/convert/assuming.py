@@ -1,4 +1,4 @@
-"""Leaves out of a comparison what cannot be where an assumption holds: callers whom nobody gives their identity."""
+"""Removes differences that an assumption rules out: their callers have identities that no CA issues."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def assume(comparison: AuthorityComparison, assumed: Container[Assumption], trus
                 return is_identity(identity)
             case AccountsIn(domain):
                 return not own or domain == trust_domain
-            case OtherIdentities():  # accounts of other trust domains, and whatever is no account
+            case OtherIdentities():  # accounts of other trust domains, and identities that are no accounts
                 no_account = accounts and any(_is_in_domain(part, trust_domain) for part in conjuncts(when))
                 return not (accounts and own) and not no_account
             case _:
@@ -55,7 +55,7 @@ def assume(comparison: AuthorityComparison, assumed: Container[Assumption], trus
 
 
 def _is_in_domain(part: Predicate, trust_domain: str) -> bool:
-    """Return whether a condition asks for an identity of a trust domain."""
+    """Return whether a condition requires an identity of a trust domain."""
     return (
         isinstance(part, Is)
         and part.attribute == IDENTITY

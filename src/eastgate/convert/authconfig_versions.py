@@ -1,4 +1,4 @@
-"""Converts AuthConfigs to v1beta3, and AuthPolicies of v1beta3 to v1: other words, or only another version."""
+"""Converts AuthConfigs to v1beta3 by renaming fields, and AuthPolicies of v1beta3 to v1 by changing the version."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def to_v1(items: Sequence[Item], job: Job) -> None:
 
 
 def config_of(item: Item) -> Manifest:
-    """Return the spec of an AuthConfig of any version in the words of v1beta3."""
+    """Return the spec of an AuthConfig of any version with the field names of v1beta3."""
     spec = spec_of(item)
     renamed = from_v1beta1(spec) if item.document.version == "v1beta1" else spec
     return {name: value for name, value in renamed.items() if value not in ({}, [])}
@@ -41,7 +41,10 @@ def spec_of(item: Item) -> Manifest:
 
 
 def _ages(document: Document) -> Manifest:
-    """Return when it was created, and deleted: it is the same object, and which of several counts depends on it."""
+    """Return the times of creation and deletion.
+
+    The result is the same object, and its age decides between rival policies.
+    """
     metadata = document.node.get("metadata") if document.node is not None else None
     plain = metadata.plain() if metadata is not None else {}
     return {name: plain[name] for name in _AGES if name in plain} if isinstance(plain, dict) else {}

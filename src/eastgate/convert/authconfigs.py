@@ -1,7 +1,7 @@
 """Converts auth schemes to AuthConfig v1beta3, the one version that Authorino serves today.
 
-A scheme in the names of v1beta1 is renamed field by field; one in the later names has them already. What no version has
-(`audiences`) is left out here, and becomes a check in `authorino_checks`.
+A scheme with the field names of v1beta1 is renamed field by field; a later scheme has the right names already.
+`audiences` exists in no version: it is left out here, and `authorino_checks` adds an equivalent check.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Final
 from eastgate.convert.model import Manifest
 from eastgate.reading.manifests import Plain
 
-# Renames auth schemes of v1beta1 to the words of v1beta3, field by field. Nothing else changes.
+# Renames the fields of auth schemes of v1beta1 to those of v1beta3. Nothing else changes.
 
 
 _PLACES: Final = {"custom_header": "customHeader", "query": "queryString", "cookie": "cookie"}
 
 
 def object_of(value: Plain) -> Manifest:
-    """Return a mapping; an empty one where there is none."""
+    """Return a mapping, or an empty mapping if the value is none."""
     return dict(value) if isinstance(value, dict) else {}
 
 
@@ -29,7 +29,7 @@ def _items(value: Plain) -> list[Manifest]:
 
 
 def from_v1beta1(scheme: Mapping[str, Plain]) -> Manifest:
-    """Return a scheme that was read without errors, as plain data without nulls, in the words of v1beta3."""
+    """Return a valid scheme as plain data without nulls, with the field names of v1beta3."""
     spec: Manifest = {name: scheme[name] for name in ("hosts", "patterns", "when") if name in scheme}
     spec["authentication"] = _by_name(scheme.get("identity"), _identity)
     spec["metadata"] = _by_name(scheme.get("metadata"), lambda entry: _renamed(entry, http=_http))
@@ -65,7 +65,7 @@ def _common(entry: Manifest) -> Manifest:
 
 
 def _value(value: Manifest) -> Manifest:
-    """Return a value, written out or selected."""
+    """Return a literal value or a selector."""
     selected = object_of(value.get("valueFrom")).get("authJSON")
     return {"selector": selected} if selected is not None else {"value": value.get("value")}
 
@@ -176,7 +176,7 @@ _SECTIONS: Final = ("authentication", "metadata", "authorization")
 
 
 def auth_config(scheme: Mapping[str, Plain]) -> Manifest:
-    """Return the `spec` of the AuthConfig for a scheme that was read without errors, as plain data without nulls."""
+    """Return the AuthConfig `spec` of a valid scheme, as plain data without nulls."""
     old = "identity" in scheme or any(isinstance(scheme.get(name), list) for name in (*_SECTIONS, "response"))
     renamed = from_v1beta1(scheme) if old or "denyWith" in scheme else dict(scheme)
     spec = {name: value for name, value in renamed.items() if value not in ({}, [])}
@@ -199,10 +199,12 @@ def _without_audiences(entry: Manifest) -> Manifest:
 
 
 def _in_order(section: str, entries: Manifest) -> Manifest:
-    """Set priorities that keep the written order, where it matters: Authorino evaluates those of one priority at once.
+    """Set priorities that keep the written order where the order matters.
 
-    Of identities the first that recognizes the caller counts. Elsewhere an entry may look at what those before it have
-    found.
+    Authorino evaluates entries of equal priority concurrently.
+
+    The first identity that recognizes the caller counts. In other sections, an entry may use the results of earlier
+    entries.
     """
     priorities = [object_of(entry).get("priority", 0) for entry in entries.values()]
     if len(set(map(str, priorities))) == len(priorities):
@@ -231,7 +233,7 @@ def _response(response: Manifest) -> Manifest:
 
 
 def _plain(entry: Manifest) -> Manifest:
-    """Convert a literal plain value to an expression: of any other, Authorino tells how Go stores it."""
+    """Convert a literal plain value to an expression. Authorino prints other literals in Go's internal format."""
     plain = object_of(entry.get("plain"))
     if "value" not in plain:
         return entry

@@ -1,9 +1,10 @@
-"""Kuadrant's AuthPolicy as what its proposal says it becomes: a CUSTOM policy of Istio, and AuthConfigs of Authorino.
+"""Converts Kuadrant's AuthPolicy of 2022 as its proposal describes: to a CUSTOM policy of Istio, and AuthConfigs of
+Authorino.
 
-All rules become operations of one policy in the Gateway's namespace, with authorino for a provider; each auth scheme
-becomes an AuthConfig there, `<namespace>-<name>-<number>`. Authorino finds an AuthConfig by the host of a request,
-whichever policy sent it there. So what a policy selects and has no scheme for is denied by a policy of its own, where
-an AuthConfig of another policy could answer for it.
+All rules become operations of one policy in the Gateway's namespace, with authorino as the provider. Each auth scheme
+becomes an AuthConfig `<namespace>-<name>-<number>` there. Authorino finds an AuthConfig by the host of a request, no
+matter which policy sent the request. So a request that a policy selects and that has no scheme could be answered by an
+AuthConfig of another policy. A separate policy denies these requests.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from eastgate.dialects.kuadrant.proposal.model import HttpRule
 from eastgate.reading.manifests import Plain
 from eastgate.reading.manifests.node import Node
 
-# Tells whether an auth scheme looks for Secrets in a namespace of its own.
+# Finds auth schemes that select Secrets in the namespace of their policy.
 
 
 def needs_secrets(part: object) -> bool:
-    """Return whether a part of a scheme looks for Secrets in its own namespace."""
+    """Return whether a part of a scheme selects Secrets in its own namespace."""
     if isinstance(part, ApiKeys | X509) and not part.all_namespaces:
         return True
     if isinstance(part, SecretRef | SigningKey | Introspection | UmaResources):
@@ -57,7 +58,7 @@ _SECRET_KEYS = frozenset({"apiKey", "mtls", "x509", "labelSelectors", "sharedSec
 
 
 def to_authorino(items: Sequence[Item], job: Job) -> None:
-    """Convert all AuthPolicies together: they may be in each other's way."""
+    """Convert all AuthPolicies together, because the AuthConfig of one can serve requests of another."""
     policies = [item.policy for item in items if isinstance(item.policy, Policy)]
     taken: dict[Policy, list[str]] = {}
     chosen: list[tuple[Item, Policy, list[Gateway]]] = []
@@ -77,7 +78,10 @@ def to_authorino(items: Sequence[Item], job: Job) -> None:
 
 
 def _schemes(policy: Policy, world: World) -> list[tuple[list[tuple[str, Span]], Scheme]]:
-    """Return each scheme with its hosts and their spans; one without hosts is for those that the policy selects."""
+    """Return each scheme with its hosts and their spans.
+
+    A scheme without hosts gets the hosts that the policy selects.
+    """
     schemes = []
     for scheme, (span, spans) in zip(policy.schemes, policy.scheme_spans, strict=True):
         hosts = list(zip(scheme.hosts, spans, strict=True)) if spans else []
@@ -92,7 +96,7 @@ def _selected_hosts(policy: Policy, world: World) -> list[str]:
 
 
 def _gateways(policy: Policy, world: World) -> list[Gateway]:
-    """Return the Gateway that is targeted, or those that the targeted route is attached to."""
+    """Return the targeted Gateway, or the Gateways that the targeted route is attached to."""
     target = policy.target
     if isinstance(target, GatewayNamed):
         keys = [f"{target.namespace}/{target.name}"]
@@ -126,7 +130,7 @@ def _convertible(
         )
         return False
     if not gateways:
-        message = f"no manifest says which Gateway {ref} is for: it is not converted"
+        message = f"no manifest declares the Gateway of {ref}: it is not converted"
         way_out = "give the manifests of the route and of its Gateway with -f"
         job.keep(document, kuadrant_codes.NO_GATEWAY, message, policy.target_span, help=way_out)
         return False
@@ -137,7 +141,7 @@ def _convertible(
 
 
 def _has_hosts_alone(item: Item, policy: Policy, taken: Mapping[Policy, Sequence[str]], job: Job) -> bool:
-    """Return whether no two schemes, of this policy or of another, have hosts that Authorino would mix up."""
+    """Return whether Authorino confuses no hosts of two schemes, in this policy or between policies."""
     names = {host: str(other.ref) for other, hosts in taken.items() for host in hosts}
     for number, (hosts, _) in enumerate(_schemes(policy, job.world), 1):
         for host, span in hosts:
@@ -178,18 +182,19 @@ def _write(
         _auth_configs(item, policy, gateway, stem, job)
 
 
-# What is sent to authorization
+# Requests that are sent to authorization
 
 
 def _rules(policy: Policy, gateway: Gateway, job: Job) -> Iterator[Plain]:
-    """Build one rule with all operations; and where there is TLS, one for each that selects by the name in the
-    handshake.
+    """Build one rule with all operations.
+
+    With TLS, add a rule for each operation that selects by the server name in the handshake.
     """
     hostnames = _target_hosts(policy, job.world)
     rules = policy.rules or (HttpRule(None, None, None, policy.span),)
     _lose_other_routes(policy, gateway, hostnames, job)
     operations = [_operation(rule, rule.hosts or hostnames, gateway, job) for rule in rules]
-    if {} in operations:  # everything is selected, and an empty operation is not accepted
+    if {} in operations:  # a rule without conditions selects everything, and Istio rejects an empty operation
         yield {}
         return
     yield {"to": [{"operation": operation} for operation in operations]}
@@ -204,10 +209,11 @@ def _rules(policy: Policy, gateway: Gateway, job: Job) -> Iterator[Plain]:
 
 
 def _denied(policy: Policy, gateway: Gateway, foreign: Sequence[str], job: Job) -> Iterator[Plain]:
-    """Build rules for what the rules select and no scheme is for, where Authorino could answer for it all the same.
+    """Build rules that deny selected requests without a scheme, where Authorino could answer them with a wrong
+    AuthConfig.
 
-    It could by an AuthConfig of another policy, and by one for `*.example.com` about example.com itself. A name in the
-    TLS handshake selects a request to whatever host.
+    The wrong AuthConfig is of another policy, or it is for `*.example.com` and the request is for example.com. The
+    server name in a TLS handshake selects a request to any host.
     """
     own = [host for hosts, _ in _schemes(policy, job.world) for host, _ in hosts]
     if ANY in own:
@@ -229,7 +235,10 @@ def _denied(policy: Policy, gateway: Gateway, foreign: Sequence[str], job: Job) 
 
 
 def _target_hosts(policy: Policy, world: World) -> tuple[str, ...]:
-    """Return the hosts that a rule without hosts means: the route's; for a Gateway, or a route without any, all."""
+    """Return the hosts of a rule that names none: the hosts of the route.
+
+    For a Gateway, or a route without hosts, that is any host.
+    """
     target = policy.target
     if isinstance(target, GatewayNamed):
         return (ANY,)
@@ -250,14 +259,14 @@ def _operation(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job)
 
 
 def _hosts(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> list[str]:
-    """Return the hosts, also with a port behind them: a Host header may name one, and Istio compares all of it.
+    """Return the hosts, also with a port: a Host header may contain a port, and Istio compares the whole header.
 
-    A pattern cannot be open at both ends. But behind `*.example.com` a Gateway of Istio routes its own ports only, and
-    any port behind a whole name; so these are named, too. Where a route takes every host, nothing is safe but to ask
-    about all of them.
+    A pattern cannot have a wildcard at both ends. Behind `*.example.com` a Gateway of Istio routes only its own ports,
+    and behind a whole name any port, so these ports are listed. If a route takes every host, the only safe conversion
+    is to ask Authorino about all requests.
     """
     _, catches_all = _served(gateway, job.world)
-    dotted = [f"{host}." for host in hosts] if catches_all else []  # another route takes what is written so
+    dotted = [f"{host}." for host in hosts] if catches_all else []  # another route takes hosts in this form
     if job.assumes(Assumption.ISTIO_HOSTS):
         return [*hosts, *dotted]
     patterns = [host for host in hosts if host.startswith("*")]
@@ -265,7 +274,7 @@ def _hosts(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> 
         span = dict(zip(rule.hosts or (), rule.host_spans, strict=False)).get(patterns[0], rule.span)
         unsafe = f"`{patterns[0]}` does not match a Host header with a port, and a route takes every host"
         message = f"{unsafe}: all hosts are sent to authorization"
-        way_out = "let the Gateway strip ports, and say so: --assume istio-hosts; or write the hosts one by one"
+        way_out = "let the Gateway strip ports and add --assume istio-hosts, or write the hosts one by one"
         job.lose(kuadrant_codes.HOST_PORTS, message, span, help=way_out)
         return []
     return _with_ports([*hosts, *dotted], gateway, job.world)
@@ -282,7 +291,7 @@ def _with_ports(hosts: Sequence[str], gateway: Gateway, world: World) -> list[st
 
 
 def _served(gateway: Gateway, world: World) -> tuple[set[str], bool]:
-    """Return the whole names that a Gateway serves, and whether it serves any other."""
+    """Return the whole names that a Gateway serves, and whether it serves every host."""
     routes = [route for route in world.routes.values() if _is_attached(route, gateway)]
     routed = {host for route in routes for host in route.hostnames or (ANY,)}
     heard = {listener.hostname or ANY for listener in gateway.listeners}
@@ -312,7 +321,7 @@ def _shares(route: Route, gateway: Gateway, hosts: set[str]) -> bool:
     )
 
 
-# Who may
+# AuthConfigs
 
 
 def _auth_configs(item: Item, policy: Policy, gateway: Gateway, stem: str, job: Job) -> None:
@@ -324,7 +333,7 @@ def _auth_configs(item: Item, policy: Policy, gateway: Gateway, stem: str, job: 
         secret = _secret(node)
         if secret is not None and gateway.namespace != policy.ref.namespace:
             message = f"Authorino looks for Secrets in {gateway.namespace}, the namespace of the AuthConfig {name}"
-            way_out = f"put the Secrets of {policy.ref.namespace} that are meant into {gateway.namespace}"
+            way_out = f"copy the Secrets of the scheme from {policy.ref.namespace} to {gateway.namespace}"
             job.lose(kuadrant_codes.SECRETS, message, secret, help=way_out)
         plain = node.plain()
         assert isinstance(plain, dict)  # noqa: S101 - a scheme is a mapping
@@ -339,7 +348,7 @@ def _auth_configs(item: Item, policy: Policy, gateway: Gateway, stem: str, job: 
 
 
 def _secret(node: Node) -> Span | None:
-    """Return where a scheme asks for a Secret first."""
+    """Return the first place in a scheme that selects a Secret."""
     for key, value in node.items():
         if key in _SECRET_KEYS:
             return node.key_span(key)

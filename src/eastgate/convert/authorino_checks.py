@@ -1,4 +1,6 @@
-"""Adds checks where Authorino is more lenient than an AuthPolicy is read, and reports what no check closes."""
+"""Adds checks where Authorino is more lenient than Eastgate's reading of an AuthPolicy, and reports the differences
+that no check closes.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,11 @@ _FUNCTION = regex(r"^\s*(default\s+)?[A-Za-z_]\w*\(", re.MULTILINE)
 
 
 def with_token_checks(spec: Manifest, scheme: Scheme) -> Manifest:
-    """Return the AuthConfig with an authorization for each issuer and its audiences, which Authorino does not compare.
+    """Return the AuthConfig with an authorization that checks the audiences of each issuer, which Authorino does not
+    do.
 
-    Where a scheme has several identities, those with a token are marked, so that each is compared with its own issuer.
+    If a scheme has several identities, those with a token are marked, so that each token is compared with its own
+    issuer.
     """
     checked = {each.name: patterns for each in scheme.identities if (patterns := _patterns(each))}
     if not checked:
@@ -60,7 +64,7 @@ def with_token_checks(spec: Manifest, scheme: Scheme) -> Manifest:
 
 
 def with_host_check(spec: Manifest, scheme: Scheme) -> Manifest:
-    """Return the AuthConfig with an authorization that denies requests to hosts which the scheme is not for."""
+    """Return the AuthConfig with an authorization that denies requests to hosts without this scheme."""
     authorization = _object(spec.get("authorization"))
     check: Manifest = {"patternMatching": {"patterns": [{"predicate": host_predicate(scheme.hosts)}]}}
     authorization[_unused(_HOST_CHECK, authorization)] = check
@@ -68,7 +72,7 @@ def with_host_check(spec: Manifest, scheme: Scheme) -> Manifest:
 
 
 def without_host_check(scheme: Scheme) -> tuple[Scheme, str | None]:
-    """Return a scheme without what `with_host_check` wrote, and its predicate; None where it has none."""
+    """Return a scheme without the check that `with_host_check` added, and the predicate of the check, or None."""
     for check in scheme.authorizations:
         if not check.name.startswith(_HOST_CHECK) or check.when is not None or not isinstance(check.rule, PatternRules):
             continue
@@ -105,7 +109,7 @@ def _patterns(identity: Identity) -> list[Plain]:
 
 
 def without_token_checks(scheme: Scheme) -> Scheme:
-    """Return a scheme with issuers and audiences at the identities, where `with_token_checks` wrote them out."""
+    """Return a scheme in which the checks of `with_token_checks` are issuers and audiences of the identities again."""
     several = len(scheme.identities) > 1
     identities, checks = list(scheme.identities), list(scheme.authorizations)
     for index, identity in enumerate(identities):
@@ -123,7 +127,7 @@ def without_token_checks(scheme: Scheme) -> Scheme:
 
 
 def _audiences(rule: AuthorizationRule, method: Method) -> frozenset[str] | None:
-    """Return the audiences that a check compares beside the issuer of a method; None where it is no such check."""
+    """Return the audiences that a check compares for the issuer of a method, or None for any other check."""
     if not isinstance(rule, PatternRules) or not isinstance(method, Jwt) or method.audiences:
         return None
     match rule.condition:
@@ -161,30 +165,38 @@ def _text(condition: Condition) -> tuple[str, str, str] | None:
 
 
 def lose_what_differs(scheme: Scheme, job: Job) -> None:
-    """Report where an AuthConfig is narrower than the scheme, and where it relies on the paths of the mesh."""
+    """Report if an AuthConfig is narrower than the scheme, or relies on the path normalization of the mesh."""
     if scheme.looks_at_path and scheme.span is not None:
         lose_paths(job, scheme.span)
     for identity in sorted(scheme.identities, key=lambda each: each.priority)[:-1]:
         if _patterns(identity):
             message = f"a token of another issuer or audience than {identity.name} has is denied"
-            way_out = "let each issuer have a host of its own, if tokens of several are meant"
+            way_out = "if several issuers are intended, give each a host of its own"
             job.lose(kuadrant_codes.NEXT_IDENTITY, message, identity.span, help=way_out)
     for each in scheme.authorizations:
         if isinstance(each.rule, Rego) and _FUNCTION.search(each.rule.module):
             message = f"Authorino does not load the Rego of {each.name}, which defines functions"
             job.lose(
-                kuadrant_codes.REGO_FUNCTION, message, each.span, help="write what the function does into the rules"
+                kuadrant_codes.REGO_FUNCTION,
+                message,
+                each.span,
+                help="write the content of the function into the rules",
             )
 
 
 def reasons_to_keep(scheme: Scheme, job: Job) -> Iterator[tuple[Code, str, Span | None, str]]:
-    """Return why an AuthConfig would be wider than the scheme, whatever is written into it."""
+    """Return the reasons why no AuthConfig can be as narrow as the scheme."""
     if not job.settings.section(KuadrantSettings).authorino_compat:
         for condition, why in erring_guards(scheme):
             way_out = "write a pattern instead, or accept it with --set authorinoCompat=true"
-            yield kuadrant_codes.ERRING_WHEN, f"{why}, and Authorino skips what it guards then", condition.span, way_out
+            yield (
+                kuadrant_codes.ERRING_WHEN,
+                f"{why}, and then Authorino skips the guarded part",
+                condition.span,
+                way_out,
+            )
     for metadata in scheme.metadata:
-        message = f"Authorino takes an answer of any status for the metadata {metadata.name}"
+        message = f"Authorino accepts a response of any status as the metadata {metadata.name}"
         yield kuadrant_codes.METADATA_STATUS, message, metadata.span, "convert the policy without it"
     for identity in scheme.identities:
         for each in identity.properties if _patterns(identity) else ():

@@ -1,7 +1,7 @@
-"""GEP-3779 policies of all forms in one: who, on which ports, on which paths, by which methods.
+"""GEP-3779 policies of all forms in one model: callers, ports, paths and methods.
 
-They are read from what was written and not from the IR, because the IR no longer tells a service account from the
-identity that it has; the converted policy should say what its author said.
+The model is read from the manifest and not from the IR. In the IR a service account is already a SPIFFE ID, and the
+converted policy should use the words of its author.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ NamedCaller: TypeAlias = SpiffeIdentity | Account | WholeNamespace
 
 @dataclass(frozen=True, slots=True)
 class GepRule:
-    """ALL of its fields must match, of each ANY entry. None asks nothing, an empty list matches nothing."""
+    """A rule that matches if ALL of its fields match, each by ANY entry.
+
+    A field None matches everything, an empty list nothing.
+    """
 
     callers: tuple[NamedCaller, ...] | None
     ports: tuple[int, ...] | None
@@ -63,12 +66,12 @@ class GepRule:
 
     @property
     def never(self) -> bool:
-        """Return whether it matches nothing."""
+        """Return whether the rule matches nothing."""
         return any(part is not None and not part for part in (self.callers, self.ports, self.paths, self.methods))
 
     @property
     def is_http(self) -> bool:
-        """Return whether it looks at what only HTTP has."""
+        """Return whether the rule reads attributes of HTTP."""
         return self.paths is not None or self.methods is not None
 
 
@@ -100,12 +103,12 @@ class Gep:
 
     @property
     def namespace(self) -> str:
-        """Return where it is, and what it targets."""
+        """Return the namespace of the policy and of its targets."""
         return self.policy.ref.namespace or "default"
 
     @property
     def written_namespace(self) -> str | None:
-        """Return the namespace to write; None where none was written."""
+        """Return the namespace to write, or None if the manifest has none."""
         return self.namespace if self.document.namespace is not None else None
 
     @property
@@ -114,12 +117,12 @@ class Gep:
 
     @property
     def denies(self) -> bool:
-        """Return whether it is a DENY."""
+        """Return whether the policy has the action DENY."""
         return self.policy.action is Action.DENY
 
     @property
     def is_application(self) -> bool:
-        """Return whether it is enforced at L7."""
+        """Return whether the policy is enforced at L7."""
         return self.policy.level is Level.APPLICATION
 
     @property
@@ -128,24 +131,27 @@ class Gep:
         return self.document.node
 
     def span(self, *path: str | int) -> Span:
-        """Return where something stands in it."""
+        """Return the span of a field of the policy."""
         return self.document.locate("spec", *path)
 
 
 def from_gep(items: Iterable[Item], job: Job, write: Callable[[Gep, Job], None]) -> None:
-    """Write namespaced policies in another form, and refuse those of a cluster-wide tier, which have no equal."""
+    """Write namespaced policies in another form.
+
+    Keep the policies of cluster-wide tiers, which no other form can express.
+    """
     for item in items:
         gep = read(item)
         if gep is not None:
             write(gep, job)
             continue
-        message = f"{item.policy.ref} is of a cluster-wide tier, and is not converted"
+        message = f"{item.policy.ref} is in a cluster-wide tier: it is not converted"
         span = item.document.locate("spec", "tier")
         job.keep(item.document, codes.TIER, message, span, help="write its rules into policies of the namespaces")
 
 
 def read(item: Item) -> Gep | None:
-    """Return a namespaced policy; None where it is one of a cluster-wide tier."""
+    """Return a namespaced policy, or None for a policy of a cluster-wide tier."""
     policy, document = item.policy, item.document
     assert isinstance(policy, Policy)  # noqa: S101 - the registry has chosen it
     if policy.tier is not Tier.NAMESPACED:
@@ -206,7 +212,7 @@ def _old_rule(rule: Node) -> GepRule:
     ports = None
     if attributes is not None and all(
         "ports" in attribute for attribute in attributes
-    ):  # one without ports is any port
+    ):  # a rule without ports matches any port
         ports = tuple(dict.fromkeys(port.number for attribute in attributes for port in attribute["ports"]))
     return GepRule(tuple(callers) if callers is not None else None, ports, span=rule.span)
 

@@ -1,4 +1,4 @@
-"""Writes GEP-3779 in each of its three forms, which differ in what they can say."""
+"""Writes GEP-3779 in each of its three forms, which differ in what they can express."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _manifest(version: str, kind: str, gep: Gep, job: Job, name: str, spec: Mani
 
 
 def _one_each(gep: Gep, targets: Sequence[_Target], write: Callable[[_Target, str], None]) -> None:
-    """Write one policy for each target, where a policy has one target only: each says the same of its own."""
+    """Write one policy with the same rules for each target, because the form has one target for each policy."""
     for number, target in enumerate(targets, 1):
         write(target, gep.name if len(targets) == 1 else f"{gep.name}-{number}")
 
@@ -56,7 +56,7 @@ def _target_ref(target: _Target) -> Manifest:
 
 
 def v1alpha2(gep: Gep, job: Job) -> None:
-    """Write the Implementable draft, which can say everything that the others can."""
+    """Write the Implementable draft, which can express everything that the other forms can."""
     spec: Manifest = {
         "targetRefs": [_target_ref(target) for target in gep.targets],
         "action": str(gep.policy.action),
@@ -69,7 +69,7 @@ def v1alpha2(gep: Gep, job: Job) -> None:
 
 def _rule(rule: GepRule) -> Manifest:
     plain: Manifest = {}
-    if rule.callers is not None:  # {} is nobody, and so it stays
+    if rule.callers is not None:  # {} matches no caller, so it is kept
         source: Manifest = {}
         identities: list[Plain] = [caller.spiffe for caller in rule.callers if isinstance(caller, SpiffeIdentity)]
         accounts: list[Plain] = [_account(caller) for caller in rule.callers if not isinstance(caller, SpiffeIdentity)]
@@ -114,7 +114,7 @@ def v1alpha1(gep: Gep, job: Job) -> None:
 
 
 def _old_rule(rule: GepRule) -> Manifest:
-    """Write a rule. `sources: []` cannot be written here; a rule for no port matches nothing either."""
+    """Write a rule. This form has no `sources: []`; a rule without ports matches nothing either."""
     plain: Manifest = {}
     if rule.callers:
         groups: dict[str, list[Plain]] = {"identities": [], "serviceAccounts": [], "namespaces": []}
@@ -178,7 +178,7 @@ def _x_source(caller: NamedCaller) -> Manifest:
     return {"type": "ServiceAccount", "serviceAccount": {"namespace": caller.namespace, "name": name}}
 
 
-# What several forms lack
+# Features that only some forms have
 
 
 def _is_above_l4(gep: Gep, job: Job) -> bool:
@@ -191,7 +191,7 @@ def _is_above_l4(gep: Gep, job: Job) -> bool:
 
 
 def resolved(target: _Target, gep: Gep, job: Job) -> PodsTarget | None:
-    """Return the pods that a Service selects, for those that cannot target a Service; None where that is not known."""
+    """Return the pods that a Service selects, for forms that cannot target a Service; None if they are not known."""
     if isinstance(target, PodsTarget):
         return target
     if job.settings.section(GepSettings).service_target is ServiceReading.TRAFFIC:
@@ -206,6 +206,6 @@ def resolved(target: _Target, gep: Gep, job: Job) -> PodsTarget | None:
         job.keep(gep.document, codes.SERVICE_UNKNOWN, message, target.span, help=way_out)
         return None
     labels = ", ".join(f"{key}={value}" for key, value in sorted(service.selector.items()))
-    message = f"Service {gep.namespace}/{target.name} became the labels that it selects: {labels}"
+    message = f"Service {gep.namespace}/{target.name} was replaced by its labels: {labels}"
     job.lose(codes.SERVICE_SELECTOR, message, target.span, help="convert again when the Service changes")
     return PodsTarget(Selector.of(service.selector), target.span)

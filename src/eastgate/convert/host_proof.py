@@ -1,7 +1,7 @@
-"""Compares what Authorino is asked about hosts with what is asked on the ways of requests to these hosts.
+"""Compares the auth schemes for hosts with the auth schemes of the routes that serve these hosts.
 
-AuthConfigs that came out must decide as all ways of their hosts did. And on ways that had no policy, what came out must
-ask as the AuthConfig of the host did.
+A converted AuthConfig must decide as all routes of its hosts did. A converted AuthPolicy on a route without a policy
+must ask as the AuthConfig of the host did.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from eastgate.cluster.ends import Host
 from eastgate.cluster.points import Point, RuleNamed
 from eastgate.cluster.routing.model import Routed
 from eastgate.cluster.routing.rules import every_rule
-from eastgate.convert.gateway_conditions import are_mixed_up, hears_tls, hosts_on
+from eastgate.convert.gateway_conditions import are_mixed_up, hosts_on, serves_tls
 from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.hosts import is_inside
@@ -26,13 +26,14 @@ from eastgate.reach.alike import are_alike
 from eastgate.reach.comparison import AuthorityComparison, ComparisonDoubt, DoubtReason
 from eastgate.reach.hosts import host_names
 
-_MOST_ATOMS = 12
+_MAX_ATOMS = 12
 
 
 def compare_hosts(comparison: AuthorityComparison) -> AuthorityComparison:
-    """Return a comparison without doubts about new hosts that are decided as all ways of the host were before.
+    """Return a comparison without doubts about new hosts whose routes had the same decisions before.
 
-    A host is in doubt where a way of it is decided now, was not before, and not as the AuthConfig of the host decides.
+    A host is in doubt if a route of the host is decided now, was not decided before, and does not agree with the
+    AuthConfig of the host.
     """
     old, new = comparison.old, comparison.new
     known = set(host_names(old))
@@ -42,14 +43,16 @@ def compare_hosts(comparison: AuthorityComparison) -> AuthorityComparison:
         if name not in known and _is_as_before(old, new, name.removeprefix(Host.prefix))
     }
     doubts = [doubt for doubt in comparison.doubts if doubt.subject not in proven]
-    if opened := list(_asked_anew(old, new)):
+    if opened := list(_newly_asked(old, new)):
         doubts = [doubt for doubt in doubts if not _was_open(doubt)]
-        doubts += (ComparisonDoubt(DoubtReason.HOST, str(Host(host))) for host in _decided_otherwise(opened, old, new))
+        doubts += (
+            ComparisonDoubt(DoubtReason.HOST, str(Host(host))) for host in _hosts_decided_differently(opened, old, new)
+        )
     return replace(comparison, doubts=tuple(doubts))
 
 
 def _is_as_before(old: Authority, new: Authority, host: str) -> bool:
-    """Return whether the same schemes are asked about the same requests: on all ways of a host, and for it alone."""
+    """Return whether all route rules of a host asked the same schemes about the same requests as the host does now."""
     point = programs_of(new).host_point(host)
     rules = ((rule, hosts_on(rule, old.world)) for rule in every_rule(old.world))
     ways = [rule for rule, hosts in rules if any(are_mixed_up(each, host) for each in hosts)]
@@ -59,10 +62,10 @@ def _is_as_before(old: Authority, new: Authority, host: str) -> bool:
         for arriving in hosts_on(way, old.world):
             if are_mixed_up(arriving, host):
                 near = arriving if is_inside(arriving, host) else host
-                is_plain = not hears_tls([way], old.world)
-                if not _ask_alike(
-                    _about(_decisions(old, _points(way.point), denied=True), near, is_plain=is_plain),
-                    _about(_decisions(new, [point]), near, is_plain=is_plain),
+                is_plain = not serves_tls([way], old.world)
+                if not _are_equal_decisions(
+                    _decisions_for_host(_decisions(old, _points(way.point), denied=True), near, is_plain=is_plain),
+                    _decisions_for_host(_decisions(new, [point]), near, is_plain=is_plain),
                 ):
                     return False
     return True
@@ -74,7 +77,9 @@ _Decision = tuple[str, Predicate]
 
 
 def _decisions(side: Authority, points: Iterable[Point], *, denied: bool = False) -> Iterator[_Decision]:
-    """Yield what is asked about which requests, and with `denied` what is denied unasked."""
+    """Yield the schemes that are asked, each with its requests; with `denied` also the requests that are denied without
+    a scheme.
+    """
     for point in points:
         for layer in programs_of(side).program(point).layers:
             asks = list(layer.asks)
@@ -85,8 +90,11 @@ def _decisions(side: Authority, points: Iterable[Point], *, denied: bool = False
             )
 
 
-def _about(decisions: Iterable[_Decision], host: str, *, is_plain: bool) -> list[_Decision]:
-    """Return the decisions about requests to a host, which have no name of a handshake if `is_plain`."""
+def _decisions_for_host(decisions: Iterable[_Decision], host: str, *, is_plain: bool) -> list[_Decision]:
+    """Return the decisions about requests to a host.
+
+    `is_plain`: these requests have no server name of a TLS handshake.
+    """
 
     def settle(atom: Is | Computed) -> Predicate:
         if not isinstance(atom, Is):
@@ -105,16 +113,16 @@ def _about(decisions: Iterable[_Decision], host: str, *, is_plain: bool) -> list
     return [(name, when) for name, when in settled if when != NEVER]
 
 
-def _ask_alike(old: Sequence[_Decision], new: Sequence[_Decision]) -> bool:
+def _are_equal_decisions(old: Sequence[_Decision], new: Sequence[_Decision]) -> bool:
     return len(old) == len(new) and all(
         name == other and _are_equal(when, then) for (name, when), (other, then) in zip(old, new, strict=True)
     )
 
 
 def _are_equal(first: Predicate, second: Predicate) -> bool:
-    """Return whether two predicates are equal whichever of their atoms hold; too many atoms count as not."""
+    """Return whether two predicates are equal for every value of their atoms. False if there are too many atoms."""
     atoms = list(dict.fromkeys((*atoms_of(first), *atoms_of(second))))
-    if first == second or len(atoms) > _MOST_ATOMS:
+    if first == second or len(atoms) > _MAX_ATOMS:
         return first == second
     certain: tuple[Predicate, Predicate] = (ALWAYS, NEVER)
     for held in product(certain, repeat=len(atoms)):
@@ -128,26 +136,26 @@ def _asked(side: Authority, point: Point) -> list[_Decision]:
     return list(_decisions(side, [point]))
 
 
-# Ways
+# Routes
 
 
-def _asked_anew(old: Authority, new: Authority) -> Iterator[Routed]:
-    """Yield the ways that had no policy, and have one now."""
+def _newly_asked(old: Authority, new: Authority) -> Iterator[Routed]:
+    """Yield the rules of routes that have a policy now and had none before."""
     for rule in every_rule(old.world):
         if _schemes_asked(new, rule.point) and not any(_asked(old, point) for point in _points(rule.point)):
             yield rule
 
 
 def _was_open(doubt: ComparisonDoubt) -> bool:
-    """Return whether nobody was asked about the requests in doubt, and a scheme that may allow all of them is now."""
+    """Return whether the requests in doubt were open, and now need a scheme that may allow all of them."""
     difference = doubt.difference
     if doubt.reason is not DoubtReason.SCHEME or difference is None:
         return False
     return difference.old.is_unopposed and not difference.new.allowed
 
 
-def _decided_otherwise(ways: Iterable[Routed], old: Authority, new: Authority) -> list[str]:
-    """Return the hosts of ways that do not ask what the AuthConfig of the host asks."""
+def _hosts_decided_differently(ways: Iterable[Routed], old: Authority, new: Authority) -> list[str]:
+    """Return the hosts of route rules that ask other schemes than the AuthConfig of the host."""
     hosts: list[str] = []
     for rule in ways:
         asked = _schemes_asked(new, rule.point)
@@ -163,7 +171,9 @@ def _points(way: RuleNamed) -> Sequence[Point]:
 
 
 def _schemes_asked(side: Authority, point: Point) -> list[tuple[Scheme, Predicate]]:
-    """Return the schemes that are asked, wherever they look for Secrets, and about which requests."""
+    """Return the schemes that are asked, without the namespaces of their Secrets, and the requests that each is asked
+    about.
+    """
     asks = [ask for layer in programs_of(side).program(point).layers for ask in layer.asks]
     return [
         (replace(ask.evaluator.scheme, namespace=""), ask.rule.when)

@@ -1,8 +1,8 @@
 """Converts GEP-3779 to Istio's AuthorizationPolicy, so that an Istio mesh can enforce it today.
 
-What is alike: a DENY that matches denies, then an ALLOW must match. What is not: in Istio a workload with only DENY
-policies is open, so that an ALLOW of nothing goes with each DENY; and Istio has one list of ALLOW policies where
-GEP-3779 has one for each level.
+In both APIs a DENY that matches denies, and then an ALLOW must match. There are two differences. In Istio a workload
+with only DENY policies is open, so the conversion adds an ALLOW of nothing to each DENY. And Istio has one list of
+ALLOW policies, where GEP-3779 has one for each level.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from eastgate.ir import AccountsOf
 from eastgate.reading.manifests import Document, Plain
 from eastgate.settings import MeshMode
 
-# Joins two levels in one list: GEP-3779 wants both levels to allow, and Istio has one list of ALLOW policies.
+# Joins two levels in one list: GEP-3779 needs an ALLOW of both levels, and Istio has one list of ALLOW policies.
 #
-# Where the policies of both levels are on exactly the same pods, each pair of their rules becomes one rule that asks
-# for both. Where they only may meet, the APPLICATION policy is not converted.
+# If the policies of both levels select exactly the same pods, each pair of their rules becomes one rule that requires
+# both. If they may select some of the same pods, the APPLICATION policy is not converted.
 
 
-_MOST_RULES = 512  # that Istio takes
+_MAX_RULES = 512  # limit of Istio
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Aimed:
-    """A policy with targets that Istio has: pods of any of these labels, or Services at their waypoint.
+class TargetedPolicy:
+    """A policy with targets that Istio supports: pods with any of these labels, or Services at their waypoint.
 
-    `others` are further documents that went into it.
+    `others` are documents of other policies that were joined with it.
     """
 
     gep: Gep
@@ -60,27 +60,27 @@ class Aimed:
     def selectors(self) -> frozenset[Selector]:
         return frozenset(target.selector for target in self.pods)
 
-    def meets(self, other: Aimed) -> bool:
+    def meets(self, other: TargetedPolicy) -> bool:
         """Return whether both may apply to one request."""
         by_pod = any(may_meet(mine.selector, theirs.selector) for mine in self.pods for theirs in other.pods)
         return by_pod or bool({mine.name for mine in self.services} & {theirs.name for theirs in other.services})
 
 
 def closes(gep: Gep, job: Job) -> bool:
-    """Return whether what no ALLOW of its level matches is denied because of it."""
+    """Return whether the policy closes its targets to requests that no ALLOW of its level matches."""
     return not gep.policy.audit and (not gep.denies or job.settings.section(GepSettings).deny_only is DenyOnly.DENY)
 
 
-def one_level_each(aimed: Sequence[Aimed], job: Job) -> list[Aimed]:
-    """Return the policies to write, such that no workload gets ALLOW policies of two levels."""
-    chosen: list[Aimed] = []
-    for namespace in dict.fromkeys(policy.gep.namespace for policy in aimed):
-        of_namespace = [policy for policy in aimed if policy.gep.namespace == namespace]
-        chosen += _settled(of_namespace, job)
+def one_level_each(targeted: Sequence[TargetedPolicy], job: Job) -> list[TargetedPolicy]:
+    """Return the policies to write, so that no workload gets ALLOW policies of two levels."""
+    chosen: list[TargetedPolicy] = []
+    for namespace in dict.fromkeys(policy.gep.namespace for policy in targeted):
+        of_namespace = [policy for policy in targeted if policy.gep.namespace == namespace]
+        chosen += _with_one_level(of_namespace, job)
     return chosen
 
 
-def _settled(of_namespace: Sequence[Aimed], job: Job) -> Iterator[Aimed]:
+def _with_one_level(of_namespace: Sequence[TargetedPolicy], job: Job) -> Iterator[TargetedPolicy]:
     closing = [policy for policy in of_namespace if closes(policy.gep, job)]
     joined = [
         pods for pods in dict.fromkeys(policy.selectors for policy in closing) if pods and _can_join(pods, closing)
@@ -102,13 +102,13 @@ def _settled(of_namespace: Sequence[Aimed], job: Job) -> Iterator[Aimed]:
             yield policy
             continue
         gep = policy.gep
-        message = f"{gep.policy.ref} may meet {rival.gep.policy.ref}, which is of the other level: it is not converted"
+        message = f"{gep.policy.ref} may share pods with {rival.gep.policy.ref} of the other level: it is not converted"
         way_out = "write the same selector in both, or target different pods"
         job.keep(gep.document, codes.LEVELS, message, gep.span("enforcementLevel"), help=way_out)
 
 
-def _can_join(pods: frozenset[Selector], closing: Sequence[Aimed]) -> bool:
-    """Return whether both levels allow something on these pods, and no ALLOW is on some of them only."""
+def _can_join(pods: frozenset[Selector], closing: Sequence[TargetedPolicy]) -> bool:
+    """Return whether both levels have an ALLOW on these pods, and no ALLOW selects only some of them."""
     allowing = [policy for policy in closing if not policy.gep.denies]
     same = [policy for policy in allowing if policy.selectors == pods and not policy.services]
     sample = same[0] if same else None
@@ -118,10 +118,10 @@ def _can_join(pods: frozenset[Selector], closing: Sequence[Aimed]) -> bool:
         sum(len(policy.gep.rules) for policy in same if policy.gep.is_application is level) for level in (True, False)
     ]
     others = [policy for policy in allowing if policy not in same]
-    return counts[0] * counts[1] <= _MOST_RULES and not any(policy.meets(sample) for policy in others)
+    return counts[0] * counts[1] <= _MAX_RULES and not any(policy.meets(sample) for policy in others)
 
 
-def _joined(same: Sequence[Aimed], job: Job) -> Aimed:
+def _joined(same: Sequence[TargetedPolicy], job: Job) -> TargetedPolicy:
     network = [rule for policy in same if not policy.gep.is_application for rule in policy.gep.rules]
     application = [rule for policy in same if policy.gep.is_application for rule in policy.gep.rules]
     first = next(policy for policy in same if policy.gep.is_application)
@@ -134,7 +134,7 @@ def _joined(same: Sequence[Aimed], job: Job) -> Aimed:
 
 
 def _both(network: GepRule, application: GepRule, job: Job) -> GepRule:
-    """Return what matches both; lists that share nothing become empty, which matches nothing."""
+    """Return the requests that both match. A list without common entries becomes empty, and then matches nothing."""
     ports = application.ports
     if network.ports is not None:
         ports = network.ports if ports is None else tuple(port for port in ports if port in network.ports)
@@ -175,10 +175,10 @@ _WAYPOINT_HELP = "target the Service, with serviceTarget: traffic, so that its w
 
 
 def write_istio(geps: Sequence[Gep], job: Job) -> None:
-    """Write all policies of a cluster: which of them can be converted depends on the others."""
-    possible = (_aim(gep, job) for gep in geps)
-    aimed = list(_at_waypoints([policy for policy in possible if policy is not None], job))
-    chosen = one_level_each(aimed, job)
+    """Write all policies of a cluster together, because policies on the same pods affect each other."""
+    possible = (_with_targets(gep, job) for gep in geps)
+    targeted = list(_at_waypoints([policy for policy in possible if policy is not None], job))
+    chosen = one_level_each(targeted, job)
     for policy in chosen:
         _write(policy, chosen, job)
 
@@ -186,32 +186,33 @@ def write_istio(geps: Sequence[Gep], job: Job) -> None:
 # Targets
 
 
-def _aim(gep: Gep, job: Job) -> Aimed | None:
+def _with_targets(gep: Gep, job: Job) -> TargetedPolicy | None:
     if gep.namespace == job.istio_root_namespace:
-        message = f"a policy in {gep.namespace} means the whole mesh in Istio: {gep.policy.ref} is not converted"
+        message = f"in Istio a policy in {gep.namespace} applies to the whole mesh: {gep.policy.ref} is not converted"
         job.keep(gep.document, codes.ROOT_NAMESPACE, message, gep.document.locate("metadata", "namespace"))
         return None
     services = tuple(target for target in gep.targets if isinstance(target, TargetedService))
     by_traffic = job.settings.section(GepSettings).service_target is ServiceReading.TRAFFIC
     if job.settings.mesh_mode is MeshMode.AMBIENT and services and (gep.is_application or by_traffic):
-        return _aim_at_services(gep, services, job) if _is_no_dry_run(gep, job) else None
+        return _with_services(gep, services, job) if _is_no_dry_run(gep, job) else None
     pods = [resolved(target, gep, job) for target in gep.targets]
     chosen = tuple(target for target in pods if target is not None)
     if len(chosen) < len(pods) or not all(_selectable(target, gep, job) for target in chosen):
         return None
-    return Aimed(gep, chosen) if _is_enforced(gep, chosen, job) and _is_alone(gep, chosen, job) else None
+    return TargetedPolicy(gep, chosen) if _is_enforced(gep, chosen, job) and _is_alone(gep, chosen, job) else None
 
 
 def _is_no_dry_run(gep: Gep, job: Job) -> bool:
     if gep.policy.audit:
-        message = f"ambient Istio may enforce a dry run: {gep.policy.ref} is not converted"
+        message = f"ambient Istio may enforce policies in dry-run mode: {gep.policy.ref} is not converted"
         job.keep(gep.document, codes.AUDIT, message, gep.document.locate("metadata", "annotations"))
     return not gep.policy.audit
 
 
 def _is_enforced(gep: Gep, pods: Sequence[PodsTarget], job: Job) -> bool:
-    """Return whether the proxies of these pods see what the policy asks: ztunnel has no HTTP, and no caller behind a
-    waypoint.
+    """Return whether the proxies of these pods see all that the policy reads.
+
+    ztunnel sees no HTTP, and behind a waypoint a pod sees no caller.
     """
     for target in pods:
         why = beyond_pods(target.selector, gep.namespace, job)
@@ -230,7 +231,10 @@ def _is_enforced(gep: Gep, pods: Sequence[PodsTarget], job: Job) -> bool:
 
 
 def _is_alone(gep: Gep, pods: Sequence[PodsTarget], job: Job) -> bool:
-    """Return whether no policy of Istio allows on some of these pods: both must allow, and in one list either would."""
+    """Return whether no policy of Istio allows requests to some of these pods.
+
+    Both policies would have to allow, but in Istio's one list either is enough.
+    """
     if not closes(gep, job):
         return True
     for item in job.items:
@@ -249,30 +253,33 @@ def _selectable(target: PodsTarget, gep: Gep, job: Job) -> bool:
     if label_sets(target.selector) is not None:
         return True
     message = f"Istio selects pods by labels with values only: {gep.policy.ref} is not converted"
-    way_out = "give the pods that are meant a label, and select that"
+    way_out = "give the intended pods a label, and select that label"
     job.keep(gep.document, codes.SELECTOR, message, target.span, help=way_out)
     return False
 
 
-def _aim_at_services(gep: Gep, services: tuple[TargetedService, ...], job: Job) -> Aimed | None:
+def _with_services(gep: Gep, services: tuple[TargetedService, ...], job: Job) -> TargetedPolicy | None:
     if job.settings.section(GepSettings).service_target is ServiceReading.WORKLOADS or len(services) < len(gep.targets):
-        why = "traffic to the pods themselves would go round the waypoint"
+        why = "traffic to the pods themselves bypasses the waypoint"
         message = f"{why}: {gep.policy.ref} is not converted"
-        way_out = "set serviceTarget: traffic if only traffic to the Service is meant"
+        way_out = "set serviceTarget: traffic if the policy is only for traffic to the Service"
         job.keep(gep.document, codes.WAYPOINT, message, services[0].span, help=way_out)
         return None
     for service in services:
         message = f"only a waypoint of Service {gep.namespace}/{service.name} enforces this"
-        job.lose(codes.WAYPOINT, message, service.span, help="see that the Service has one: istioctl waypoint status")
-    return Aimed(gep, services=services)
+        job.lose(codes.WAYPOINT, message, service.span, help="check that the Service has one: istioctl waypoint status")
+    return TargetedPolicy(gep, services=services)
 
 
-def _at_waypoints(aimed: Sequence[Aimed], job: Job) -> Iterator[Aimed]:
-    """Yield policies that can be enforced together: behind a waypoint, those on pods see the waypoint for a client."""
-    with_pods = {policy.gep.namespace for policy in aimed if policy.pods}
-    for policy in aimed:
+def _at_waypoints(targeted: Sequence[TargetedPolicy], job: Job) -> Iterator[TargetedPolicy]:
+    """Yield the policies that can be enforced together.
+
+    Behind a waypoint, policies on pods see the waypoint as the client.
+    """
+    with_pods = {policy.gep.namespace for policy in targeted if policy.pods}
+    for policy in targeted:
         if policy.services and policy.gep.namespace in with_pods:
-            why = f"other policies of {policy.gep.namespace} target pods, which see the waypoint for a client"
+            why = f"other policies of {policy.gep.namespace} target pods, which see the waypoint as the client"
             message = f"{why}: {policy.gep.policy.ref} is not converted"
             job.keep(policy.gep.document, codes.WAYPOINT, message, policy.services[0].span)
         else:
@@ -282,7 +289,7 @@ def _at_waypoints(aimed: Sequence[Aimed], job: Job) -> Iterator[Aimed]:
 # Manifests
 
 
-def _write(policy: Aimed, among: Sequence[Aimed], job: Job) -> None:
+def _write(policy: TargetedPolicy, among: Sequence[TargetedPolicy], job: Job) -> None:
     gep = policy.gep
     rules = istio_rules(gep, job)
     targets = _targets(policy)
@@ -294,12 +301,12 @@ def _write(policy: Aimed, among: Sequence[Aimed], job: Job) -> None:
             _policy(policy, job, f"{name}-allow-nothing", target, "ALLOW", [])
 
 
-def _is_closed(denying: Aimed, among: Sequence[Aimed]) -> bool:
-    return any(_opens_alike(denying, other) for other in among)
+def _is_closed(denying: TargetedPolicy, among: Sequence[TargetedPolicy]) -> bool:
+    return any(_closes_as_much(denying, other) for other in among)
 
 
-def _opens_alike(denying: Aimed, other: Aimed) -> bool:
-    """Return whether an ALLOW that is written anyway closes all that the DENY is to close."""
+def _closes_as_much(denying: TargetedPolicy, other: TargetedPolicy) -> bool:
+    """Return whether another ALLOW in the result already closes everything that the DENY must close."""
     gep = other.gep
     if (
         gep.denies
@@ -317,8 +324,8 @@ def _opens_alike(denying: Aimed, other: Aimed) -> bool:
     return by_pod and all(target.name in names for target in denying.services)
 
 
-def _targets(policy: Aimed) -> list[Manifest]:
-    """Return the targets of each policy of Istio; an empty one is all pods of its namespace."""
+def _targets(policy: TargetedPolicy) -> list[Manifest]:
+    """Return the targets of each policy of Istio. An empty target is all pods of the namespace."""
     targets: list[Manifest] = []
     if policy.services:
         refs: list[Plain] = [{"group": "", "kind": "Service", "name": target.name} for target in policy.services]
@@ -331,7 +338,7 @@ def _targets(policy: Aimed) -> list[Manifest]:
     return targets
 
 
-def _policy(policy: Aimed, job: Job, name: str, target: Manifest, action: str, rules: Sequence[Plain]) -> None:
+def _policy(policy: TargetedPolicy, job: Job, name: str, target: Manifest, action: str, rules: Sequence[Plain]) -> None:
     gep = policy.gep
     chosen = job.name(f"{KIND}.{GROUP}", gep.namespace, name)
     noted = {DRY_RUN: "true"} if gep.policy.audit else {}

@@ -1,8 +1,8 @@
-"""Sources of Istio's rules as callers whom other APIs can name.
+"""Sources of Istio's rules as callers that other APIs can name.
 
-Istio matches identities by patterns, of any trust domain, and by what they are not. Other APIs name identities, service
-accounts and whole namespaces. Of an ALLOW those callers stay who can be named, or are known to match; a DENY is
-converted only where all whom it denies can be named.
+Istio matches identities by patterns, in any trust domain, and by exclusion. Other APIs name identities, service
+accounts and whole namespaces. An ALLOW keeps the callers that the target API can name, and the known accounts that
+match. A DENY is converted only if the target API can name all callers that it denies.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ IDENTITY_FIELDS: Final[Mapping[str, str]] = {
     "source.namespace": "namespaces",
     "source.trustDomain": "trustDomains",
 }
-"""The fields and the keys of conditions that look at the identity of a caller, by the field that means the same."""
+"""The fields and condition keys that read the identity of a caller, with the field of the same meaning."""
 
 Part = tuple[str, Values]
 """A field of a source or an operation, or the key of a condition, with its values."""
@@ -45,8 +45,8 @@ Part = tuple[str, Values]
 _NEEDED: Final = (Assumption.ISTIO_IDENTITIES, Assumption.ISTIO_TRUST_DOMAIN)
 
 
-class UnsayableError(Exception):
-    """Something of a rule that the target has no words for."""
+class NotExpressibleError(Exception):
+    """A part of a rule that the target API cannot express."""
 
     def __init__(self, code: Code, message: str, span: Span | None, way_out: str | None = None) -> None:
         super().__init__(message)
@@ -55,14 +55,17 @@ class UnsayableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _NamedCallers:
-    """Callers by name. `exact`: there are no others."""
+    """Callers by name. `exact`: the list is complete."""
 
     callers: tuple[NamedCaller, ...] = ()
     exact: bool = False
 
 
 class CallerReader:
-    """Reads the sources of one policy. `at_ztunnel`: ztunnel enforces it for some pods, by patterns of its own."""
+    """Reads the sources of one policy.
+
+    `at_ztunnel`: ztunnel enforces the policy for some pods, with its own patterns.
+    """
 
     def __init__(self, policy: IstioAuthorizationPolicy, job: Job, *, at_ztunnel: bool) -> None:
         self._policy, self._job, self._at_ztunnel = policy, job, at_ztunnel
@@ -70,9 +73,9 @@ class CallerReader:
         self._denies = policy.action is Action.DENY
 
     def callers(self, parts: Sequence[Part]) -> tuple[NamedCaller, ...] | None:
-        """Return the callers of a source, of which ALL parts hold; None is anybody. Raises UnsayableError.
+        """Return the callers that match ALL parts of a source; None means any caller. Raises NotExpressibleError.
 
-        The parts are those of `IDENTITY_FIELDS` only.
+        All parts are fields of `IDENTITY_FIELDS`.
         """
         if not parts:
             return None
@@ -82,23 +85,23 @@ class CallerReader:
         span = parts[0][1].span
         if self._denies:
             message = "the target cannot name all of these callers"
-            raise UnsayableError(codes.CALLERS, message, span, self._way_out())
+            raise NotExpressibleError(codes.CALLERS, message, span, self._way_out())
         callers = (*named.callers, *self._known(parts, named.callers))
-        listed = ", ".join(map(_text, callers)) or "none is known"
-        message = f"of these callers only those stay who can be named: {listed}"
+        listed = ", ".join(map(_text, callers)) or "no account is known"
+        message = f"only the callers that the target can name are kept: {listed}"
         self._job.lose(codes.CALLERS, message, span, help=self._way_out())
         return callers
 
     def _way_out(self) -> str:
-        """Return what the user may assume and does not; where nothing is left, what to write."""
+        """Return the assumptions that would help and are not made. If all are made, return what to write instead."""
         missing = [f"--assume {each}" for each in _NEEDED if not self._job.assumes(each)]
         if not missing:
             return "name each caller by its service account"
-        holds = "all identities are those that Istio issues, of the trust domain of the mesh"
-        return f"if {holds}, say so: {' '.join(missing)}"
+        holds = "Istio issues all identities, in the trust domain of the mesh"
+        return f"if {holds}, add {' '.join(missing)}"
 
     def _named(self, parts: Sequence[Part]) -> _NamedCallers:
-        """Return whom the values of one part name, as far as the other parts hold for them."""
+        """Return the callers named by one part that satisfy the other parts."""
         options = [self._values(IDENTITY_FIELDS[name], values.values) for name, values in parts if values.values]
         options.sort(key=lambda option: any(isinstance(each, WholeNamespace) for each in option.callers))
         if not options:
@@ -110,7 +113,7 @@ class CallerReader:
         return _NamedCallers((*holding, *(whole if alone else ())), named.exact and (alone or not whole))
 
     def _known(self, parts: Sequence[Part], named: Sequence[NamedCaller]) -> Iterator[NamedCaller]:
-        """Yield the known service accounts that match, and are not named already."""
+        """Yield the known service accounts that match and that no part names."""
         whole = {caller.namespace for caller in named if isinstance(caller, WholeNamespace)}
         for namespace in self._job.world.namespaces_in_use():
             for name in accounts_of(namespace, self._job) if namespace not in whole else ():
@@ -118,7 +121,7 @@ class CallerReader:
                 if account not in named and self._holds(account, parts):
                     yield account
 
-    # Whether a source means a caller
+    # Matching of sources and callers
 
     def _holds(self, caller: NamedCaller, parts: Sequence[Part]) -> bool:
         request = Request({IDENTITY: self._identity(caller)})
@@ -132,7 +135,7 @@ class CallerReader:
         return service_account_id(self._job.settings.trust_domain, caller.namespace, caller.name)
 
     def _predicates(self, parts: Sequence[Part]) -> Iterator[Predicate]:
-        """Yield the parts as each of the proxies reads them."""
+        """Yield the predicate of the parts for each kind of proxy."""
         origin = Origin(self._policy.ref, 0, self._policy.span)
         conditions = tuple(When(key, values, values.span) for key, values in parts if "." in key)
         fields = {name: values for name, values in parts if "." not in name}

@@ -1,8 +1,11 @@
-"""Converts Istio's AuthorizationPolicy to what GEP-3779 says: who may call which pods, on which ports and paths.
+"""Converts Istio's AuthorizationPolicy to GEP-3779: callers, pods, ports and paths.
 
-What is alike: a DENY that matches denies, then an ALLOW must match. What is not: in GEP-3779 a workload with only DENY
-policies may be closed, so that an ALLOW of everything goes with each DENY; a policy of the root namespace is for all
-namespaces; and of two levels both must allow, so that policies which may meet get the same one.
+In both APIs a DENY that matches denies, and then an ALLOW must match. There are three differences:
+
+- In GEP-3779 a workload with only DENY policies may be closed, so the conversion adds an ALLOW of everything to each
+  DENY.
+- In Istio a policy of the root namespace applies to all namespaces.
+- In GEP-3779 both levels must allow, so policies that may select the same pods get the same level.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Gep, GepRule, PodsTarget
-from eastgate.convert.istio_callers import UnsayableError
+from eastgate.convert.istio_callers import NotExpressibleError
 from eastgate.convert.istio_operations import check_attachment, is_at_ztunnel, namespaces_of
 from eastgate.convert.istio_rule_reading import RuleReader
 from eastgate.convert.model import Item, Job
@@ -27,14 +30,14 @@ from eastgate.dialects.istio.model import Action as IstioAction
 from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
 from eastgate.ir import PolicyRef
 
-_MOST_TARGETS = 16  # of the ALLOW of everything
+_MAX_TARGETS = 16  # limit for the ALLOW of everything
 
 Write = Callable[[Gep, Job], None]
 
 
 @dataclass(slots=True, eq=False)
 class _Candidate:
-    """A policy in one of the namespaces that it is about, and the rules that can be said of it."""
+    """A policy in one of the namespaces that it applies to, and the rules that the target API can express."""
 
     item: Item
     policy: IstioAuthorizationPolicy
@@ -43,7 +46,7 @@ class _Candidate:
 
     @property
     def allows(self) -> bool:
-        """Return whether it allows, and what no such policy allows is denied."""
+        """Return whether the policy allows requests, and so denies those that no ALLOW matches."""
         return self.policy.action is IstioAction.ALLOW and not self.policy.audit
 
     @property
@@ -55,9 +58,9 @@ class _Candidate:
 
 
 def from_istio(items: Sequence[Item], job: Job, write: Write, *, can_deny: bool = True) -> None:
-    """Convert namespace by namespace: what a policy becomes depends on those that it meets there.
+    """Convert namespace by namespace, because policies on the same pods affect each other.
 
-    `can_deny`: a DENY can be written, and so can an ALLOW of everything for the pods that have nothing else.
+    `can_deny`: the target API has DENY, and so an ALLOW of everything for pods without other policies.
     """
     by_namespace: dict[str, list[_Candidate]] = {}
     for item in items:
@@ -67,58 +70,63 @@ def from_istio(items: Sequence[Item], job: Job, write: Write, *, can_deny: bool 
             for namespace in namespaces_of(policy, item.document, job):
                 by_namespace.setdefault(namespace, []).append(_Candidate(item, policy, namespace))
         else:
-            message = f"tokens and mTLS are Istio's to check: {policy.ref} is not converted"
+            message = f"only Istio checks tokens and mTLS: {policy.ref} is not converted"
             job.keep(item.document, codes.AUTHENTICATION, message, item.document.locate("kind"))
     for candidates in by_namespace.values():
         _Namespace(candidates, job, can_deny=can_deny).convert(write)
 
 
 class _Namespace:
-    """Converts the policies of one namespace, and those of the root namespace in it."""
+    """Converts the policies of one namespace, and the policies of the root namespace for it."""
 
     def __init__(self, candidates: Sequence[_Candidate], job: Job, *, can_deny: bool) -> None:
         self._candidates, self._job, self._can_deny = candidates, job, can_deny
         self._adds_allow = can_deny and job.settings.section(GepSettings).deny_only is DenyOnly.DENY
 
     def convert(self, write: Write) -> None:
-        """Write what can be said."""
-        chosen = self._apart([candidate for candidate in self._candidates if not self._stays(candidate)])
+        """Write the policies that can be converted."""
+        chosen = self._without_rivals([candidate for candidate in self._candidates if not self._must_stay(candidate)])
         for candidate in chosen:
             if not candidate.rules and candidate.policy.action is IstioAction.DENY and self._can_deny:
                 continue  # it denies nothing
             level = self._level(candidate, chosen)
-            rest = self._rest(candidate, chosen)
-            if len(rest) > _MOST_TARGETS:
+            rest = self._pods_with_deny_only(candidate, chosen)
+            if len(rest) > _MAX_TARGETS:
                 self._keep(candidate, "too many ALLOW policies are on some of its pods")
                 continue
             before = len(self._job.written)
             write(self._gep(candidate, level), self._job)
             if rest and len(self._job.written) > before:
-                write(self._everything(candidate, level, rest), self._job)
+                write(self._allow_everything(candidate, level, rest), self._job)
 
-    # What is not converted
+    # Policies that are not converted
 
-    def _stays(self, candidate: _Candidate) -> bool:
+    def _must_stay(self, candidate: _Candidate) -> bool:
         policy, document, job = candidate.policy, candidate.item.document, self._job
         try:
             check_attachment(policy, document, candidate.namespace, job)
             at_ztunnel = is_at_ztunnel(policy.selector, candidate.namespace, job)
             candidate.rules = RuleReader(policy, job, at_ztunnel=at_ztunnel).rules()
             if policy.rules and not candidate.rules and candidate.allows:
-                raise UnsayableError(codes.FIELD, "no rule is left of it", document.locate("spec", "rules"))
-        except UnsayableError as why:
+                raise NotExpressibleError(
+                    codes.FIELD, "the target can express none of its rules", document.locate("spec", "rules")
+                )
+        except NotExpressibleError as why:
             message = f"{why.message}: {policy.ref} is not converted"
             job.keep(document, why.code, message, why.span, help=why.way_out)
             return True
         return False
 
-    def _apart(self, chosen: list[_Candidate]) -> list[_Candidate]:
-        """Return what is left without ALLOW policies that meet one which stays: together any is enough, apart both."""
+    def _without_rivals(self, chosen: list[_Candidate]) -> list[_Candidate]:
+        """Remove each ALLOW that may select the same pods as an unconverted ALLOW.
+
+        In one API any ALLOW is enough; in two APIs each must allow.
+        """
         staying = [candidate for candidate in self._candidates if candidate.allows and candidate not in chosen]
         while staying:
             rival = staying.pop()
             for candidate in [each for each in chosen if each.allows and each.meets(rival)]:
-                self._keep(candidate, f"it may meet {rival.policy.ref}, which is not converted")
+                self._keep(candidate, f"it may share pods with {rival.policy.ref}, which is not converted")
                 chosen.remove(candidate)
                 staying.append(candidate)
         return chosen
@@ -127,10 +135,10 @@ class _Namespace:
         message = f"{why}: {candidate.policy.ref} is not converted"
         self._job.keep(candidate.item.document, codes.POLICIES_MEET, message, candidate.span)
 
-    # What is
+    # Policies that are converted
 
     def _level(self, candidate: _Candidate, chosen: Sequence[_Candidate]) -> Level:
-        """Return the level of a policy: APPLICATION where it, or one that it meets over others, looks at HTTP."""
+        """Return the level of a policy: APPLICATION if the policy, or a policy that shares pods with it, reads HTTP."""
         if candidate.policy.audit:
             return _level_of([candidate])
         together, added = [candidate], [candidate]
@@ -140,8 +148,8 @@ class _Namespace:
             together += added
         return _level_of(together)
 
-    def _rest(self, candidate: _Candidate, chosen: Sequence[_Candidate]) -> list[Selector]:
-        """Return the pods that a DENY is about and no ALLOW, which it must not close."""
+    def _pods_with_deny_only(self, candidate: _Candidate, chosen: Sequence[_Candidate]) -> list[Selector]:
+        """Return the pods that a DENY selects and no ALLOW does. The DENY must not close them."""
         if candidate.allows or candidate.policy.audit or not self._adds_allow:
             return []
         allowing = [each.policy.selector for each in chosen if each.allows]
@@ -151,8 +159,8 @@ class _Namespace:
         target = PodsTarget(candidate.policy.selector, candidate.item.document.locate("spec", "selector"))
         return _gep(candidate, candidate.policy.ref.name, Action(candidate.policy.action), level, (target,))
 
-    def _everything(self, candidate: _Candidate, level: Level, rest: Sequence[Selector]) -> Gep:
-        """Return an ALLOW of everything: in Istio what only DENY policies are about is open."""
+    def _allow_everything(self, candidate: _Candidate, level: Level, rest: Sequence[Selector]) -> Gep:
+        """Return an ALLOW of everything, because in Istio pods with only DENY policies are open."""
         targets = tuple(PodsTarget(selector, candidate.span) for selector in rest)
         name = f"{candidate.policy.ref.name}-allow-everything"
         return _gep(candidate, name, Action.ALLOW, level, targets, (GepRule(None, None),))

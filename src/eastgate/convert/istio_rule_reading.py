@@ -1,4 +1,4 @@
-"""Rules of Istio as those of GEP-3779: one for each operation, for the callers of all its sources."""
+"""Converts rules of Istio to GEP-3779: one rule for each operation, with the callers of all its sources."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import GepRule, NamedCaller
-from eastgate.convert.istio_callers import IDENTITY_FIELDS, CallerReader, Part, UnsayableError
+from eastgate.convert.istio_callers import IDENTITY_FIELDS, CallerReader, NotExpressibleError, Part
 from eastgate.convert.istio_operations import OPERATION_FIELDS, read_operation
 from eastgate.convert.model import Job
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
@@ -23,7 +23,10 @@ class RuleReader:
         self._callers = CallerReader(policy, job, at_ztunnel=at_ztunnel)
 
     def rules(self) -> list[GepRule]:
-        """Return the rules. What cannot be said is left out of an ALLOW; of a DENY it raises UnsayableError."""
+        """Return the rules.
+
+        Values that the target API cannot express are left out of an ALLOW; in a DENY they raise NotExpressibleError.
+        """
         return [read for rule in self._policy.rules for read in self._read(rule)]
 
     def _read(self, rule: IstioRule) -> Iterator[GepRule]:
@@ -31,8 +34,8 @@ class RuleReader:
             self._check_ztunnel(rule)
             identity, operation = self._conditions(rule)
             callers = self._callers_of(rule.sources or ({},), identity)
-        except UnsayableError as unsayable:
-            self._leave_out(unsayable)
+        except NotExpressibleError as error:
+            self._leave_out(error)
             return
         if callers == ():
             return
@@ -40,20 +43,23 @@ class RuleReader:
             try:
                 parts = _parts(fields, OPERATION_FIELDS, operation)
                 read = read_operation(parts, self._job, denies=self._denies)
-            except UnsayableError as unsayable:
-                self._leave_out(unsayable)
+            except NotExpressibleError as error:
+                self._leave_out(error)
             else:
                 yield GepRule(callers, read.ports, read.paths, read.methods, rule.span, read.paths_span)
 
     def _check_ztunnel(self, rule: IstioRule) -> None:
-        """Leave out an ALLOW rule that ztunnel drops. A DENY rule becomes what is written, which denies more."""
+        """Leave out an ALLOW rule that ztunnel drops.
+
+        A DENY rule is converted as written, which denies more than ztunnel does.
+        """
         dropped = http_parts(rule) if self._at_ztunnel else ()
         if not dropped:
             return
-        message = f"ztunnel does not look at {', '.join(dropped)}"
+        message = f"ztunnel does not read {', '.join(dropped)}"
         if not self._denies:
-            raise UnsayableError(codes.ZTUNNEL, message, rule.span)
-        self._job.lose(codes.ZTUNNEL, f"{message}, and what is converted does: it denies more", rule.span)
+            raise NotExpressibleError(codes.ZTUNNEL, message, rule.span)
+        self._job.lose(codes.ZTUNNEL, f"{message}, but the converted rule does: it denies more", rule.span)
 
     def _conditions(self, rule: IstioRule) -> tuple[list[Part], list[Part]]:
         """Return the conditions on identities, and those on operations."""
@@ -65,32 +71,32 @@ class RuleReader:
             elif when.key in OPERATION_FIELDS:
                 operation.append((when.key, when.values))
             else:
-                raise UnsayableError(codes.FIELD, f"the target has no words for `{when.key}`", when.span)
+                raise NotExpressibleError(codes.FIELD, f"the target cannot express `{when.key}`", when.span)
         return identity, operation
 
     def _callers_of(self, sources: Sequence[Fields], conditions: Sequence[Part]) -> tuple[NamedCaller, ...] | None:
-        """Return the callers of ANY source; None is anybody."""
+        """Return the callers of ANY source; None means any caller."""
         callers: dict[NamedCaller, None] = {}
         for source in sources:
             try:
                 read = self._callers.callers(_parts(source, IDENTITY_FIELDS, conditions))
-            except UnsayableError as unsayable:
-                self._leave_out(unsayable)
+            except NotExpressibleError as error:
+                self._leave_out(error)
                 continue
             if read is None:
                 return None
             callers.update(dict.fromkeys(read))
         return tuple(callers)
 
-    def _leave_out(self, unsayable: UnsayableError) -> None:
+    def _leave_out(self, error: NotExpressibleError) -> None:
         if self._denies:
-            raise unsayable
-        message = f"{unsayable.message}: what asks for it is left out"
-        self._job.lose(unsayable.code, message, unsayable.span, help=unsayable.way_out)
+            raise error
+        message = f"{error.message}: rules that need it are left out"
+        self._job.lose(error.code, message, error.span, help=error.way_out)
 
 
 def _parts(fields: Fields, known: Container[str], conditions: Sequence[Part]) -> list[Part]:
     for name, values in fields.items():
         if name not in known:
-            raise UnsayableError(codes.FIELD, f"the target has no words for `{name}`", values.span)
+            raise NotExpressibleError(codes.FIELD, f"the target cannot express `{name}`", values.span)
     return [*fields.items(), *conditions]

@@ -1,6 +1,6 @@
-"""Converts the rules of a GEP-3779 policy to Istio's: `from` who, `to` which operation.
+"""Converts the rules of a GEP-3779 policy to Istio's: callers to `from`, operations to `to`.
 
-Where Istio's words are wider, an ALLOW says less and a DENY says more.
+If Istio can only express something wider, an ALLOW becomes narrower and a DENY wider.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from eastgate.convert.gep_reading import Account, Gep, GepRule, NamedCaller, Spi
 from eastgate.convert.model import Assumption, Job, Manifest
 from eastgate.reading.manifests import Plain
 
-_EVERY_DOMAIN = "cluster.local"  # in a principal Istio reads it as the mesh's own trust domain and its aliases
+_EVERY_DOMAIN = "cluster.local"  # in a principal Istio reads it as its own trust domain and the aliases
 _PATHS_HELP = (
     "set pathNormalization: {normalization: MERGE_SLASHES} in the mesh, refuse encoded slashes and needlessly encoded "
-    "characters (%40 for @), and say so: --assume istio-paths"
+    "characters (%40 for @), and add --assume istio-paths"
 )
 
 
 def istio_rules(gep: Gep, job: Job) -> list[Plain]:
-    """Convert the rules; one that can match nothing is left out, which changes nothing."""
+    """Convert the rules. A rule that matches nothing is left out, which changes nothing."""
     converted = (_rule(rule, gep, job) for rule in gep.rules if not rule.never)
     return [rule for rule in converted if rule is not None]
 
@@ -50,12 +50,12 @@ def _rule(rule: GepRule, gep: Gep, job: Job) -> Manifest | None:
 
 
 def lose_paths(job: Job, span: Span) -> None:
-    """Report that the path of a request depends on the mesh."""
+    """Report that the spelling of paths depends on the settings of the mesh."""
     if not job.assumes(Assumption.ISTIO_PATHS):
         job.lose(codes.PATHS, "Istio compares these paths as the mesh normalizes them", span, help=_PATHS_HELP)
 
 
-# Who
+# Callers
 
 
 def _principals(caller: NamedCaller, gep: Gep, job: Job) -> Iterator[str]:
@@ -75,7 +75,9 @@ def _identity(principal: str, caller: SpiffeIdentity, gep: Gep, job: Job) -> Ite
     if segments[0] == _EVERY_DOMAIN != own and len(segments) == 5:
         what = "it stays, and denies more" if gep.denies else "it is left out"
         message = f"in Istio {_EVERY_DOMAIN} would also mean {own}: {what}"
-        job.lose(codes.TRUST_DOMAIN, message, caller.span, help=f"write spiffe://{own}/... if that is meant")
+        job.lose(
+            codes.TRUST_DOMAIN, message, caller.span, help=f"write spiffe://{own}/... if you mean that trust domain"
+        )
         if not gep.denies:
             return
     yield principal
@@ -87,22 +89,22 @@ def _namespace(namespace: str, caller: WholeNamespace, gep: Gep, job: Job) -> It
     if job.assumes(Assumption.ISTIO_IDENTITIES):
         yield pattern
         return
-    way_out = "if all identities of the mesh are those that Istio issues, say so: --assume istio-identities"
+    way_out = "if Istio issues all identities of the mesh, add --assume istio-identities"
     if gep.denies:
         message = f"`{pattern}` also denies identities below those of service accounts"
         job.lose(codes.NAMESPACE_ACCOUNTS, message, caller.span, help=way_out)
         yield pattern
         return
     accounts = accounts_of(namespace, job)
-    listed = ", ".join(accounts) if accounts else "none is known"
-    message = f"of all service accounts of namespace {namespace} only those stay that the manifests know: {listed}"
+    listed = ", ".join(accounts) if accounts else "no account is known"
+    message = f"of namespace {namespace} only the known service accounts are kept: {listed}"
     job.lose(codes.NAMESPACE_ACCOUNTS, message, caller.span, help=way_out)
     for name in accounts:
         yield f"{domain}/ns/{namespace}/sa/{name}"
 
 
 def accounts_of(namespace: str, job: Job) -> list[str]:
-    """Return the service accounts of a namespace that are declared, or that a workload runs as."""
+    """Return the service accounts of a namespace that a manifest declares or a workload uses."""
     declared = {account.name for account in job.world.service_accounts.values() if account.namespace == namespace}
     used = {
         workload.service_account

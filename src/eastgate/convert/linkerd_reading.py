@@ -1,6 +1,6 @@
-"""Converts Linkerd's inbound policy to what GEP-3779 says: for each Server an ALLOW for its pods, on its port.
+"""Converts Linkerd's inbound policy to GEP-3779: each Server becomes an ALLOW for its pods on its port.
 
-GEP-3779 knows clients by their identities only, and closes all other ports of a workload that it targets.
+GEP-3779 knows clients by their identities only, and closes all other ports of a targeted workload.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from eastgate.ir.attributes import MESH_NAME
 from eastgate.ir.symbolic.names import MeshNames
 from eastgate.settings import Settings
 
-# Linkerd's clients as callers of GEP-3779, as far as they can be named.
+# Linkerd's clients as callers of GEP-3779, if GEP-3779 can name them.
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """The callers; None is anybody. `unsaid` are those that cannot be named, in words."""
+    """The callers; None means any caller. `unnamed` describes the clients that GEP-3779 cannot name."""
 
     callers: tuple[NamedCaller, ...] | None
-    unsaid: str = ""
+    unnamed: str = ""
 
 
 def callers_of(when: Predicate, settings: Settings) -> Clients:
@@ -44,20 +44,20 @@ def callers_of(when: Predicate, settings: Settings) -> Clients:
     if when == ALWAYS:
         return Clients(None)
     callers: list[NamedCaller] = []
-    unsaid: list[str] = []
+    unnamed: list[str] = []
     for part in when.parts if isinstance(when, Or) else (when,):
         clients = _clients_of(part, settings)
         callers += clients.callers or ()
-        unsaid += [clients.unsaid] if clients.unsaid else []
-    return Clients(tuple(dict.fromkeys(callers)), ", ".join(unsaid))
+        unnamed += [clients.unnamed] if clients.unnamed else []
+    return Clients(tuple(dict.fromkeys(callers)), ", ".join(unnamed))
 
 
 def _clients_of(part: Predicate, settings: Settings) -> Clients:
     match part:
         case Is(attribute, OneOf(values)) if attribute == MESH_NAME:
             callers_by_name = {str(value): _caller_of(str(value), settings) for value in sorted(values, key=str)}
-            unsaid = ", ".join(name for name, caller in callers_by_name.items() if caller is None)
-            return Clients(tuple(caller for caller in callers_by_name.values() if caller is not None), unsaid)
+            unnamed = ", ".join(name for name, caller in callers_by_name.items() if caller is None)
+            return Clients(tuple(caller for caller in callers_by_name.values() if caller is not None), unnamed)
         case And((Is(attribute, Suffix(text)), _)) if attribute == MESH_NAME:
             stem = _stem(text.removeprefix("."), settings)
             if stem is not None and dns_label_problem(stem) is None:
@@ -69,7 +69,7 @@ def _clients_of(part: Predicate, settings: Settings) -> Clients:
 
 def _caller_of(name: str, settings: Settings) -> NamedCaller | None:
     if name.startswith("spiffe://"):
-        # A SPIFFE ID of the own trust domain means a service account in GEP-3779, and some other client in Linkerd.
+        # A SPIFFE ID of the mesh's trust domain is a service account in GEP-3779, and another client in Linkerd.
         return None if name.startswith(f"spiffe://{settings.trust_domain}/") else SpiffeIdentity(name)
     stem = _stem(name, settings)
     account, dot, namespace = stem.rpartition(".") if stem is not None else ("", "", "")
@@ -79,7 +79,7 @@ def _caller_of(name: str, settings: Settings) -> NamedCaller | None:
 
 
 def _stem(name: str, settings: Settings) -> str | None:
-    """Return what stands before the part that all service accounts of the mesh share."""
+    """Return the part of a mesh name before the suffix that all service accounts of the mesh share."""
     tail = MeshNames(settings).tail
     return name.removesuffix(tail) if name.endswith(tail) else None
 
@@ -89,7 +89,7 @@ Write = Callable[[Gep, Job], None]
 
 
 def from_linkerd(items: Sequence[Item], job: Job, write: Write) -> None:
-    """Convert namespace by namespace: what a policy means depends on its Server, and on the other Servers."""
+    """Convert namespace by namespace, because a policy depends on its Server and on the other Servers."""
     by_namespace: dict[str, list[Item]] = {}
     for item in items:
         by_namespace.setdefault(item.policy.ref.namespace or "default", []).append(item)
@@ -113,10 +113,11 @@ class _InboundPort:
         self.servers = [resource for resource in self.resources if isinstance(resource, Server)]
 
     def convert(self, write: Write) -> None:
-        """Convert a namespace. What stays in Linkerd needs its authorizations there, so one Server that stays keeps
-        all.
+        """Convert a namespace.
+
+        If one Server stays in Linkerd, all policies stay, because the Server needs its authorizations.
         """
-        stays = [item for item in self.items if self._stays(item)]
+        stays = [item for item in self.items if self._must_stay(item)]
         for item in self.items:
             if isinstance(item.policy, Server) and item not in stays:
                 gep = self._gep(item, item.policy)
@@ -128,9 +129,9 @@ class _InboundPort:
                 if not isinstance(item.policy, Server) and item.document not in self.job.kept
             ]
 
-    # What is not converted
+    # Policies that are not converted
 
-    def _stays(self, item: Item) -> bool:
+    def _must_stay(self, item: Item) -> bool:
         reason = self._reason(item.policy) if isinstance(item.policy, LinkerdResource) else None
         if reason is None:
             return False
@@ -140,7 +141,7 @@ class _InboundPort:
 
     def _reason(self, policy: LinkerdResource) -> tuple[Code, str, Span] | None:
         if policy.audit:
-            return codes.AUDIT, "it only observes, and what it observes is not converted", policy.span
+            return codes.AUDIT, "it only observes, and is not converted", policy.span
         if isinstance(policy, AuthorizationPolicy) and policy.target.is_workload:
             return codes.POLICY_LEFT_OUT, f"it targets a {policy.target.kind}", policy.span
         if not isinstance(policy, Server):
@@ -149,11 +150,11 @@ class _InboundPort:
             why = f"namespace {self.namespace} has policies of GEP-3779 already"
             return codes.POLICIES_MEET, why, policy.span
         if policy.external:
-            return codes.POLICY_LEFT_OUT, "it is about ExternalWorkloads", policy.span
+            return codes.POLICY_LEFT_OUT, "it selects ExternalWorkloads", policy.span
         if self._has_routes(policy):
             return codes.ROUTES, "the Server has routes", policy.span
         if self._ports(policy) is None:
-            return codes.PORTS_UNKNOWN, f"it is not known which port `{policy.port}` is in all pods", policy.span
+            return codes.PORTS_UNKNOWN, f"the number of port `{policy.port}` is not known for all pods", policy.span
         rival = next(
             (other for other in self.servers if other is not policy and self._share_a_port(policy, other)), None
         )
@@ -186,7 +187,7 @@ class _InboundPort:
         return selected(self.namespace, self._selector(server), self.job)
 
     def _ports(self, server: Server) -> frozenset[int] | None:
-        """Return the numbers of its port, which must be the same in all pods; None where they are not, or not known."""
+        """Return the numbers of its port, which must be equal in all pods; None if they differ or are not known."""
         if isinstance(server.port, int):
             return frozenset({server.port})
         ports = {ports_named(workload, server.port, self.job.world) for workload in self._workloads(server)}
@@ -198,12 +199,12 @@ class _InboundPort:
         ours, theirs = self._ports(server), self._ports(other)
         return ours is None or theirs is None or not ours.isdisjoint(theirs)
 
-    # What is
+    # Policies that are converted
 
     def _gep(self, item: Item, server: Server) -> Gep:
         ports = tuple(sorted(self._ports(server) or ()))
         rules = [GepRule(callers, ports, span=span) for callers, span in self._callers(server)]
-        rules += self._others(server)
+        rules += self._allow_other_ports(server)
         ref = PolicyRef("AuthorizationPolicy", self.namespace, server.ref.name, gep3779.GROUP)
         policy = gep3779.Policy(ref, server.span, (), Action.ALLOW, Level.NETWORK, ())
         target = PodsTarget(self._selector(server), server.span)
@@ -213,8 +214,8 @@ class _InboundPort:
         for rule in self.authorizations.on_server(server, audit=False):
             clients = callers_of(rule.when, self.job.settings)
             span = rule.origin.part(next(iter(rule.origin.parts))[0]) if rule.origin.parts else rule.origin.span
-            if clients.unsaid:
-                message = f"the target cannot name these clients, which are left out: {clients.unsaid}"
+            if clients.unnamed:
+                message = f"the target cannot name these clients, which are left out: {clients.unnamed}"
                 self.job.lose(codes.CLIENT, message, span)
             if clients.callers is None or clients.callers:
                 yield clients.callers, span
@@ -225,19 +226,19 @@ class _InboundPort:
             message = f"the target cannot name the clients of accessPolicy {server.access}, which are left out"
             self.job.lose(codes.CLIENT, message, server.access_span)
 
-    def _others(self, server: Server) -> Iterator[GepRule]:
-        """Allow everybody on ports without a Server, where the default lets everybody in."""
+    def _allow_other_ports(self, server: Server) -> Iterator[GepRule]:
+        """Allow every caller on ports without a Server, if the default policy allows every caller."""
         workloads = self._workloads(server)
         unknown = Workload(f"{self.namespace}/-", self.namespace, "-")
         defaults = {default_of(workload, self.job) for workload in (unknown, *workloads)}
         ports = self._ports(server) or frozenset()
         probed = any(probe.rooted for workload in workloads for probe in probes_with(workload, ports, self.job.world))
         if probed and self.job.settings.section(LinkerdSettings).linkerd_probe_networks:
-            message = "the probes of these pods need a rule of their own now: the kubelet has no identity"
+            message = "the probes of these pods now need a rule of their own: the kubelet has no identity"
             self.job.lose(codes.PROBES, message, server.span)
         if defaults == {InboundPolicy.DENY}:
             return
-        self.job.lose(codes.OTHER_PORTS, "other ports of these pods, unless they are declared, are closed", server.span)
+        self.job.lose(codes.OTHER_PORTS, "undeclared other ports of these pods are closed", server.span)
         if not defaults <= set(_OPEN):
             return
         selector = self._selector(server)
@@ -259,7 +260,7 @@ class _InboundPort:
 
 
 def _governs(policy: object, namespace: str) -> bool:
-    """Return whether a policy of GEP-3779 may be about pods of a namespace."""
+    """Return whether a policy of GEP-3779 may target pods of a namespace."""
     if not isinstance(policy, gep3779.Policy):
         return False
     return policy.tier is not Tier.NAMESPACED or policy.ref.namespace == namespace

@@ -1,7 +1,7 @@
-"""Converts GEP-3779 to Linkerd's inbound policy: a Server for each port, and who is authorized on it.
+"""Converts GEP-3779 to Linkerd's inbound policy: a Server for each port, and the authorizations on it.
 
-Linkerd only allows, one port at a time, and leaves ports without a Server to a default. So an ALLOW can be said where
-that default is deny and the ports are known; a DENY cannot.
+Linkerd only allows, for one port at a time, and a default policy decides about ports without a Server. So an ALLOW can
+be converted if that default denies and the ports are known. A DENY cannot be converted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from eastgate.reading.manifests import Document, Plain
 # Converts the rules of a GEP-3779 policy to Linkerd's authorizations: on Servers, or on routes for HTTP.
 
 
-_MOST_MATCHES = 8
+_MAX_MATCHES = 8
 
 
 def _manifest(
@@ -54,13 +54,13 @@ def _manifest(
 
 
 def server_of(gep: Gep, selector: Selector, port: int, job: Job, others: Sequence[Document] = ()) -> str:
-    """Return a Server, closed but for what is authorized. `others` are further policies that share it."""
+    """Return a Server that allows only authorized requests. `others` are other policies that share the Server."""
     spec: Manifest = {"podSelector": write_selector(selector), "port": port, "accessPolicy": "deny"}
     return _manifest(gep, job, "Server", "v1beta3", f"{gep.name}-{port}", spec, others)
 
 
 def authorize(gep: Gep, number: int, rule: GepRule, servers: Sequence[str], job: Job) -> None:
-    """Authorize the callers of a rule: on the Servers, or on a route of theirs."""
+    """Authorize the callers of a rule on the Servers, or on a route of them."""
     name = f"{gep.name}-rule-{number}"
     refs: list[Plain] = []
     if rule.callers is not None:
@@ -70,7 +70,7 @@ def authorize(gep: Gep, number: int, rule: GepRule, servers: Sequence[str], job:
     targets = [("Server", server) for server in servers]
     if rule.paths_span is not None:
         message = "Linkerd compares paths as they are sent: dot segments, double and encoded slashes stay in them"
-        job.lose(codes.PATHS, message, rule.paths_span, help="let only what normalizes paths, a gateway, call this")
+        job.lose(codes.PATHS, message, rule.paths_span, help="let only a gateway that normalizes paths call this")
     if rule.is_http:
         targets = [("HTTPRoute", _route(gep, name, list(_matches(rule)), servers, job))]
     for kind, target in targets:
@@ -83,12 +83,12 @@ def authorize(gep: Gep, number: int, rule: GepRule, servers: Sequence[str], job:
 
 
 def catch_all(gep: Gep, servers: Sequence[str], job: Job, others: Sequence[Document] = ()) -> None:
-    """Return a route for the rest: without it, a Server with routes answers what none of them matches with 404."""
+    """Return a route for all other requests. Without it, a Server with routes answers them with 404."""
     _route(gep, f"{gep.name}-rest", [{"path": {"type": "PathPrefix", "value": "/"}}], servers, job, others)
 
 
 def _identity(caller: NamedCaller, job: Job) -> str:
-    """Return Linkerd's name of a caller. A SPIFFE ID of another trust domain it knows as such."""
+    """Return Linkerd's name of a caller. A SPIFFE ID of another trust domain stays as it is."""
     match caller:
         case Account(namespace, name):
             return job.settings.mesh_name(namespace, name)
@@ -112,7 +112,7 @@ def _route(
     others: Sequence[Document] = (),
 ) -> str:
     parents: list[Plain] = [{"group": GROUP, "kind": "Server", "name": server} for server in servers]
-    chunks = [list(matches[start : start + _MOST_MATCHES]) for start in range(0, len(matches), _MOST_MATCHES)]
+    chunks = [list(matches[start : start + _MAX_MATCHES]) for start in range(0, len(matches), _MAX_MATCHES)]
     rules: list[Plain] = [{"matches": list[Plain](chunk)} for chunk in chunks]
     return _manifest(gep, job, "HTTPRoute", "v1beta3", name, {"parentRefs": parents, "rules": rules}, others)
 
@@ -127,7 +127,9 @@ def _matches(rule: GepRule) -> Iterator[Manifest]:
 
 
 def _path(path: str) -> Manifest:
-    """Build a path match. Linkerd's prefixes mean whole segments; what is meant here is any text, which takes an
+    """Build a path match.
+
+    Linkerd's prefixes match whole segments, and a prefix of GEP-3779 matches any text, so it becomes a regular
     expression.
     """
     if path in ("*", "/*"):
@@ -135,7 +137,7 @@ def _path(path: str) -> Manifest:
     if path.endswith("*"):
         return {"type": "RegularExpression", "value": f"{_escaped(path[:-1])}.*"}
     if path.startswith("*/"):
-        # The longer first: Linkerd's proxy takes the first alternative that matches, which must be all of the path.
+        # The longest first: Linkerd's proxy takes the first alternative that matches, and it must match the whole path.
         return {"type": "RegularExpression", "value": f"/.*{_escaped(path[1:])}|{_escaped(path[1:])}"}
     if path.startswith("*"):
         return {"type": "RegularExpression", "value": f"/.*{_escaped(path[1:])}"}
@@ -148,7 +150,7 @@ def _escaped(text: str) -> str:
 
 @dataclass(slots=True)
 class _Group:
-    """Policies on the same pods, which share their Servers: in Linkerd only one Server has a port."""
+    """Policies on the same pods. They share their Servers, because in Linkerd only one Server can have a port."""
 
     namespace: str
     selector: Selector
@@ -157,7 +159,7 @@ class _Group:
 
 
 def write_linkerd(geps: Sequence[Gep], job: Job) -> None:
-    """Write all policies of a cluster: those on the same pods are written together."""
+    """Write all policies of a cluster. Policies on the same pods are written together."""
     groups: list[_Group] = []
     for gep in geps:
         targets = _targets(gep, job)
@@ -194,43 +196,49 @@ def selected(namespace: str, selector: Selector, job: Job) -> list[Workload]:
 
 
 def default_of(workload: Workload, job: Job) -> InboundPolicy:
-    """Return what a port without a Server lets in."""
+    """Return the default policy for a port without a Server."""
     stance = stance_of(workload, (), Scene(job.settings, job.world))
     return stance.default.policy if stance is not None else InboundPolicy.ALL_UNAUTHENTICATED
 
 
 def _deny_by_default(job: Job) -> str:
-    """Return how to make a port without a Server deny; the setting is no way out where it is given."""
+    """Return how to make ports without a Server deny.
+
+    If the setting has a value already, the annotation is the only way.
+    """
     annotation = "write the annotation config.linkerd.io/default-inbound-policy: deny on the namespace"
     if job.settings.section(LinkerdSettings).linkerd_default_policy is InboundPolicy.DENY:
         return f"{annotation}, and none on the pods"
-    return f"{annotation}, or if Linkerd denies by default, say so: --set linkerdDefaultPolicy=deny"
+    return f"{annotation}, or if Linkerd denies by default, add --set linkerdDefaultPolicy=deny"
 
 
 def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
-    """Return whether nothing gets in that no Server says."""
+    """Return whether Linkerd allows no request that no Server allows."""
     for target in targets:
         workloads = selected(gep.namespace, target.selector, job)
-        unknown = Workload(f"{gep.namespace}/-", gep.namespace, "-")  # one that is not declared, but may exist
+        unknown = Workload(f"{gep.namespace}/-", gep.namespace, "-")  # a pod that no manifest declares may exist
         for workload in (unknown, *workloads):
             default = default_of(workload, job)
             if default is not InboundPolicy.DENY:
-                message = f"ports that no Server has would be {default} here: {gep.policy.ref} is not converted"
+                message = f"ports without a Server would be {default} here: {gep.policy.ref} is not converted"
                 job.keep(gep.document, codes.DEFAULT_OPEN, message, target.span, help=_deny_by_default(job))
                 return False
             ports = frozenset(port for rule in gep.rules for port in rule.ports or ())
             probes = probes_with(workload, ports, job.world)
             if any(probe.rooted for probe in probes) and job.settings.section(LinkerdSettings).linkerd_probe_networks:
-                why = f"Linkerd lets everybody in on the probes of {workload.key}"
+                why = f"Linkerd allows every caller on the probes of {workload.key}"
                 message = f"{why}: {gep.policy.ref} is not converted"
-                way_out = "if probeNetworks is empty in your Linkerd, say so: --set linkerdProbeNetworks="
+                way_out = "if probeNetworks is empty in your Linkerd, add --set linkerdProbeNetworks="
                 job.keep(gep.document, codes.PROBES, message, target.span, help=way_out)
                 return False
     return True
 
 
 def _join(gep: Gep, targets: Sequence[PodsTarget], groups: list[_Group], job: Job) -> None:
-    """Add a policy to the groups of its pods; not where only some of the pods are the same, or the level is another."""
+    """Add a policy to the groups of its pods.
+
+    Keep the policy if it shares only some of the pods, or has another level.
+    """
     selectors = list(dict.fromkeys(target.selector for target in targets))
     others = [group for group in groups if group.namespace == gep.namespace]
     for number, selector in enumerate(selectors):
@@ -238,15 +246,15 @@ def _join(gep: Gep, targets: Sequence[PodsTarget], groups: list[_Group], job: Jo
             if not may_meet(selector, group.selector):
                 continue
             if group.is_application is not gep.is_application:
-                why = "it may meet a policy of the other level, and both must allow"
+                why = "it may share pods with a policy of the other level, and both must allow"
                 message = f"{why}: {gep.policy.ref} is not converted"
                 job.keep(gep.document, codes.LEVELS, message, gep.span("targetRefs"))
                 return
             if selector != group.selector:
-                _meets(gep, job)
+                _keep_for_shared_port(gep, job)
                 return
         if any(may_meet(selector, other) for other in selectors[:number]):
-            _meets(gep, job)
+            _keep_for_shared_port(gep, job)
             return
     for selector in selectors:
         same = next((group for group in others if group.selector == selector), None)
@@ -255,8 +263,8 @@ def _join(gep: Gep, targets: Sequence[PodsTarget], groups: list[_Group], job: Jo
         same.geps.append(gep)
 
 
-def _meets(gep: Gep, job: Job) -> None:
-    why = "some of these pods may have another policy too, and only one Server has a port"
+def _keep_for_shared_port(gep: Gep, job: Job) -> None:
+    why = "some of these pods may have another policy too, and a port can have only one Server"
     message = f"{why}: {gep.policy.ref} is not converted"
     job.keep(gep.document, codes.SERVERS_MEET, message, gep.span("targetRefs"), help="write the same selector in all")
 
@@ -272,15 +280,15 @@ def _write(group: _Group, job: Job) -> None:
     servers = {port: server_of(first, group.selector, port, job, others) for port in ports}
     for gep, number, rule in rules:
         if rule.ports is None:
-            listed = ", ".join(str(port) for port in ports) or "none is known"
-            message = f"any port became those that are declared: {listed}"
+            listed = ", ".join(str(port) for port in ports) or "no port is known"
+            message = f"any port became the declared ports: {listed}"
             job.lose(codes.PORTS_UNKNOWN, message, rule.span, help="name the ports, or declare them in the pods")
         chosen = [servers[port] for port in (ports if rule.ports is None else sorted(rule.ports))]
         if chosen:
             authorize(gep, number, rule, chosen, job)
     routed = [rule for _, _, rule in rules if rule.is_http]
     for rule in routed[1:]:
-        message = "where another route is a closer match, only its callers get in"
+        message = "if another route is a closer match, only its callers are allowed"
         job.lose(codes.ROUTES, message, rule.paths_span or rule.span)
     if routed and len(routed) < len(rules):
         catch_all(first, list(servers.values()), job, others)

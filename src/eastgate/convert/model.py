@@ -1,7 +1,7 @@
 """The input and the result of a converter.
 
-A policy is either converted, perhaps to something narrower, or it is kept: left as it is, to stay in force. The
-policies that are kept and those that came out, together, never allow more than what was written.
+A policy is either converted, perhaps to a narrower one, or kept unchanged and in force. The kept and the converted
+policies together never allow more than the original policies.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from eastgate.settings import Settings
 Manifest = dict[str, Plain]
 
 CONVERTED_FROM = "eastgate.dev/converted-from"
-_LONGEST_NAME = 253
+_MAX_NAME_LENGTH = 253
 _KEPT_METADATA = ("labels", "annotations")
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # it would bring the old form back
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # it would restore the old form
 
 
 class Assumption(StrEnum):
-    """A fact about the mesh that the user knows and no manifest can tell."""
+    """A fact about the mesh that no manifest shows and that the user states."""
 
-    ISTIO_IDENTITIES = "istio-identities"  # nobody has an identity below that of a service account
-    ISTIO_TRUST_DOMAIN = "istio-trust-domain"  # nobody has an identity of another trust domain than the mesh's
+    ISTIO_IDENTITIES = "istio-identities"  # there are no identities below that of a service account
+    ISTIO_TRUST_DOMAIN = "istio-trust-domain"  # there are no identities of other trust domains
     ISTIO_PATHS = "istio-paths"  # the mesh normalizes paths, merges slashes and refuses encoded ones
     ISTIO_HOSTS = "istio-hosts"  # gateways strip the port of the Host header
     MCP_BASE_PROTOCOL = "mcp-base-protocol"  # no MCP server has completion/*, logging/* and server/discover
@@ -43,8 +43,8 @@ class Options:
     """The options of a conversion."""
 
     assumed: frozenset[Assumption] = frozenset()
-    istio_root_namespace: str | None = None  # that of the settings
-    stands_alone: bool = False  # whatever is written for a policy holds when other policies go
+    istio_root_namespace: str | None = None  # default: that of the settings
+    stands_alone: bool = False  # each result is correct without the results of other policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A manifest that came out, the document that it came from, and others that went into it."""
+    """A manifest of the result, the document that it was converted from, and other documents that it contains."""
 
     manifest: Manifest
     document: Document
@@ -69,7 +69,7 @@ class Written:
 
 @dataclass(slots=True)
 class Job:
-    """One run: what is known, and what has come out so far."""
+    """One run of a converter: the input, and the result so far."""
 
     settings: Settings
     world: World
@@ -82,15 +82,15 @@ class Job:
 
     @property
     def istio_root_namespace(self) -> str:
-        """Return the namespace whose policies are for the whole mesh."""
+        """Return the namespace whose policies apply to the whole mesh."""
         return self.options.istio_root_namespace or self.settings.section(IstioSettings).root_namespace
 
     def assumes(self, assumption: Assumption) -> bool:
-        """Return whether the user said so."""
+        """Return whether the user stated an assumption."""
         return assumption in self.options.assumed
 
     def lose(self, code: Code, message: str, span: Span | None, *, help: str | None = None) -> None:  # noqa: A002
-        """Report that something cannot be said; what is converted is narrower."""
+        """Report that the target API cannot express something, so that the result is narrower."""
         loss = Diagnostic(code, message, span, help)
         if loss not in self.losses:
             self.losses.append(loss)
@@ -104,22 +104,22 @@ class Job:
         *,
         help: str | None = None,  # noqa: A002
     ) -> None:
-        """Leave a policy unconverted: it has to stay in force."""
+        """Keep a policy unconverted, so that it must stay in force."""
         self.lose(code, message, span, help=help)
         if document not in self.kept:
             self.kept.append(document)
 
     def write(self, document: Document, manifest: Manifest, others: Sequence[Document] = ()) -> None:
-        """Add a finished manifest."""
+        """Add a manifest to the result."""
         self.written.append(Written(manifest, document, tuple(others)))
 
     def reserve(self, kind: str, namespace: str, name: str) -> None:
-        """Note that a name is taken by something that is not converted here."""
+        """Reserve a name that an unconverted object has."""
         self._names.add((kind, namespace, name))
 
     def name(self, kind: str, namespace: str, wanted: str) -> str:
-        """Return a name that nothing else has, as near to the wanted one as can be."""
-        if len(wanted) > _LONGEST_NAME:
+        """Return an unused name that is as similar to the wanted one as possible."""
+        if len(wanted) > _MAX_NAME_LENGTH:
             wanted = f"{wanted[:240].rstrip('.-')}-{hashlib.sha256(wanted.encode()).hexdigest()[:10]}"
         name, number = wanted, 1
         while (kind, namespace, name) in self._names:
@@ -130,14 +130,14 @@ class Job:
 
 
 def origin_of(document: Document) -> str:
-    """Return what a manifest was converted from, for its annotation."""
+    """Return the source of a manifest, for its annotation."""
     return f"{document.api_version} {document.kind} {document.namespace or 'default'}/{document.name}"
 
 
 def metadata_of(
     document: Document, name: str, namespace: str | None = None, annotations: dict[str, str] | None = None
 ) -> Manifest:
-    """Return name, namespace, labels and annotations; what an API server adds is left to it."""
+    """Return name, namespace, labels and annotations, without the metadata that an API server adds."""
     metadata: Manifest = {"name": name}
     chosen = namespace if namespace is not None else document.namespace
     if chosen is not None:
@@ -163,7 +163,7 @@ def _original_metadata(document: Document) -> Manifest:
 
 
 def without_status(document: Document) -> Manifest:
-    """Return a document that has the form asked for already."""
+    """Return a document that has the target form already, without its status."""
     plain = document.node.plain() if document.node is not None else dict(document.data or {})
     assert isinstance(plain, dict)  # noqa: S101 - an object is a mapping
     return {key: value for key, value in plain.items() if key != "status"}

@@ -1,7 +1,7 @@
 """Converts AuthPolicies of 2022 to AuthConfigs: each auth scheme, for those of its hosts that requests arrive for.
 
-Rules become the `when` of the AuthConfig. As with those of today, the policies stay in force until proxies ask
-Authorino about the hosts.
+Rules become the `when` of the AuthConfig. The policies stay in force until proxies ask Authorino about the hosts, as
+with AuthPolicies of today.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from eastgate.cluster.routing.rules import every_rule
 from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfigs import API_VERSION, auth_config
 from eastgate.convert.authorino_checks import lose_what_differs, with_token_checks
-from eastgate.convert.from_proposal import check_schemes, is_on, scheme_specs, selecting_predicate, ways_of
+from eastgate.convert.from_proposal import check_schemes, governed_rules, governs, scheme_specs, selecting_predicate
 from eastgate.convert.gateway_conditions import are_mixed_up, arriving_hosts, hosts_on
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
-from eastgate.convert.unsaid import Unsaid, first_error
+from eastgate.convert.not_convertible import NotConvertible, first_error
 from eastgate.dialects.kuadrant import authconfigs, policies
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.proposal import Policy
@@ -25,7 +25,7 @@ from eastgate.reading.manifests import Plain
 
 
 def to_host_configs(items: Sequence[Item], job: Job) -> None:
-    """Write an AuthConfig for each scheme that has hosts for itself, and keep the policies."""
+    """Write an AuthConfig for each scheme that shares no host, and keep the policies."""
     configs = [item.policy for item in job.items if isinstance(item.policy, authconfigs.Policy)]
     taken = [host.partition(":")[0].lower() for config in configs for host in config.hosts]
     for item in items:
@@ -33,13 +33,13 @@ def to_host_configs(items: Sequence[Item], job: Job) -> None:
         assert isinstance(policy, Policy)  # noqa: S101 - the registry has chosen it
         try:
             if not policy.audit:
-                _convert(item, policy, ways_of(policy, items, job), taken, job)
-        except Unsaid as unsaid:
-            message = f"{unsaid.message}: no AuthConfig is written for {policy.ref}"
-            job.lose(unsaid.code, message, unsaid.span or policy.name_span, help=unsaid.way_out)
-        message = f"no manifest says that a proxy asks Authorino: {policy.ref} stays in force"
-        way_out = "let the proxy ask Authorino about these hosts, and remove the policy then"
-        job.keep(item.document, kuadrant_codes.ASKED_BY_NOBODY, message, policy.name_span, help=way_out)
+                _convert(item, policy, governed_rules(policy, items, job), taken, job)
+        except NotConvertible as unconverted:
+            message = f"{unconverted.message}: no AuthConfig is written for {policy.ref}"
+            job.lose(unconverted.code, message, unconverted.span or policy.name_span, help=unconverted.way_out)
+        message = f"no manifest shows that a proxy asks Authorino: {policy.ref} stays in force"
+        way_out = "let the proxy ask Authorino about these hosts, then remove the policy"
+        job.keep(item.document, kuadrant_codes.NOT_ASKED_YET, message, policy.name_span, help=way_out)
 
 
 def _convert(item: Item, policy: Policy, ways: list[Routed], taken: list[str], job: Job) -> None:
@@ -56,15 +56,17 @@ def _convert(item: Item, policy: Policy, ways: list[Routed], taken: list[str], j
     for manifest in manifests:
         error = first_error(manifest, job.settings)
         if error is not None:
-            raise Unsaid(
-                kuadrant_codes.NO_WORDS, f"an AuthConfig does not have this, {error.code.title}", policy.name_span
+            raise NotConvertible(
+                kuadrant_codes.NOT_EXPRESSIBLE,
+                f"an AuthConfig cannot express this: {error.code.title}",
+                policy.name_span,
             )
     for manifest in manifests:
         job.write(item.document, manifest)
 
 
 def _shared(hosts: Sequence[str], arriving: Sequence[str]) -> list[str]:
-    """Return the hosts of requests that arrive and that a scheme is for."""
+    """Return the hosts that a scheme covers and that requests arrive for."""
     met = [
         host if is_inside(host, own) else own
         for own in hosts or (ANY,)
@@ -77,10 +79,10 @@ def _shared(hosts: Sequence[str], arriving: Sequence[str]) -> list[str]:
 def _has_alone(
     host: str, policy: Policy, index: int, others: Sequence[str], taken: list[str], arriving: Sequence[str], job: Job
 ) -> bool:
-    """Return whether one scheme decides all requests that Authorino would find by a host, and report why not."""
+    """Return whether one scheme decides all requests that Authorino finds under a host; report the reason if not."""
     span = policy.scheme_spans[index][0]
     if any(are_mixed_up(host, other) for other in (*taken, *others)):
-        message = f"another AuthConfig has {host}, or hosts that it means: nothing is written for it"
+        message = f"another AuthConfig has {host}, or hosts that it covers: nothing is written for it"
         job.lose(kuadrant_codes.SHARED_HOST, message, span)
         return False
     ways = [
@@ -93,20 +95,20 @@ def _has_alone(
     above = host.removeprefix("*.")
     arrives = above != host and any(is_inside(above, each) for each in arriving)
     if arrives and not any(is_inside(above, own) for own in policy.schemes[index].hosts or (ANY,)):
-        message = f"Authorino takes {host} for {above}, which no scheme is for: nothing is written for it"
+        message = f"Authorino treats {above} as {host}, but {above} has no scheme: nothing is written for it"
         job.lose(kuadrant_codes.UNCOVERED_HOSTS, message, span)
         return False
     return True
 
 
 def _has_another_policy(rule: Routed, policy: Policy, job: Job) -> bool:
-    """Return whether a policy is not on the way to a rule, or not alone."""
-    if not is_on(policy, rule):
+    """Return whether a rule is governed by another policy, or not by this one."""
+    if not governs(policy, rule):
         return True
     others = [item.policy for item in job.items if item.policy is not policy]
     return any(
         (isinstance(other, policies.Policy) and is_rule_of(rule.point, other.target))
-        or (isinstance(other, Policy) and other.target != policy.target and not other.audit and is_on(other, rule))
+        or (isinstance(other, Policy) and other.target != policy.target and not other.audit and governs(other, rule))
         for other in others
     )
 

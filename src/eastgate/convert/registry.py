@@ -1,4 +1,7 @@
-"""Which kinds can be converted to which. Here are the conversions that know two dialects; dialects bring others."""
+"""The registry of conversions, by source and target kind.
+
+It holds the conversions between two dialects; dialects add their own.
+"""
 
 from __future__ import annotations
 
@@ -34,19 +37,19 @@ Convert = Callable[[Sequence[Item], Job], None]
 
 @dataclass(frozen=True, slots=True)
 class TargetKind:
-    """A kind to convert to: from which dialects, and which documents are of this kind already."""
+    """A kind to convert to: the dialects that it can be converted from, and its own documents."""
 
     ways: tuple[tuple[type, Convert], ...]
     own: tuple[tuple[str, str, str], ...] = ()
 
     def is_own(self, item: Item) -> bool:
-        """Return whether there is nothing to convert."""
+        """Return whether a policy has the target kind already."""
         document = item.document
         return (document.group, document.version, document.kind) in self.own
 
 
 def pass_on(items: Sequence[Item], job: Job) -> None:
-    """Pass on policies that have the wanted form already."""
+    """Pass on policies that have the target form already."""
     for item in items:
         job.write(item.document, without_status(item.document))
 
@@ -66,7 +69,7 @@ def _to_gep(write: Callable[[Gep, Job], None], version: str, kind: str) -> Targe
 def _together(
     read: Callable[[Sequence[Item], Job, Callable[[Gep, Job], None]], None], write: Callable[[Sequence[Gep], Job], None]
 ) -> Convert:
-    """Return a conversion that reads all policies before it writes any."""
+    """Return a conversion that reads all policies before it writes the first one."""
 
     def convert(items: Sequence[Item], job: Job) -> None:
         geps: list[Gep] = []
@@ -78,9 +81,9 @@ def _together(
 
 def _keep_identities(items: Sequence[Item], job: Job) -> None:
     for item in items:
-        message = f"an AuthPolicy has no words for identities in the mesh: {item.policy.ref} is not converted"
-        way_out = "write who may call by what callers send, a token or a key, if that is meant"
-        job.keep(item.document, kuadrant_codes.WHO_CALLS, message, item.document.locate("kind"), help=way_out)
+        message = f"an AuthPolicy cannot express identities in the mesh: {item.policy.ref} is not converted"
+        way_out = "if callers send tokens or keys, write an AuthPolicy with these"
+        job.keep(item.document, kuadrant_codes.MESH_IDENTITIES, message, item.document.locate("kind"), help=way_out)
 
 
 def _kinds_of(dialect: Dialect[Any]) -> tuple[tuple[str, str, str], ...]:
@@ -137,7 +140,7 @@ KINDS: dict[str, TargetKind] = {
 
 
 def converters_to(name: str) -> list[tuple[type, Convert]]:
-    """Return what converts to a kind, by the type of policies: from here, and from the dialects."""
+    """Return the converters to a kind by the type of policy, from this registry and from the dialects."""
     brought = (
         (dialect.model, _brought(dialect.conversions[name]))
         for dialect in dialects.DIALECTS

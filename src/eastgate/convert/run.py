@@ -19,11 +19,11 @@ from eastgate.reading.manifests import Document, ReadResult
 from eastgate.reading.manifests.heads import PrintableDumper
 from eastgate.settings import Settings
 
-# Renders manifests as text: readable, and the same each time.
+# Renders manifests as readable text that is the same in each run.
 
 
 class _Dumper(PrintableDumper):
-    """Lists indented under their key, and no aliases: each manifest stands for itself."""
+    """A YAML dumper that indents lists under their key and writes no aliases."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - always indented
         super().increase_indent(flow, False)
@@ -33,22 +33,22 @@ class _Dumper(PrintableDumper):
 
 
 def as_yaml(manifests: Sequence[Manifest]) -> str:
-    """Return YAML documents, with keys in the order in which they were put."""
+    """Return YAML documents with keys in insertion order."""
     return "---\n".join(
         yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120) for manifest in manifests
     )
 
 
 def as_json(manifests: Sequence[Manifest]) -> str:
-    """Return a List, which kubectl takes."""
+    """Return a List, as kubectl accepts it."""
     return json_text({"apiVersion": "v1", "kind": "List", "items": list(manifests)}, indent=2) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The manifests in the order of what they came from, what was lost, and what was not converted.
+    """The manifests in the order of their sources, the losses, and the policies that were not converted.
 
-    `passed_on` counts the manifests that had the wanted form before.
+    `passed_on` counts the manifests that had the target form before.
     """
 
     written: tuple[Written, ...]
@@ -66,14 +66,14 @@ class Conversion:
 
     @property
     def manifests(self) -> list[Manifest]:
-        """Return the manifests alone."""
+        """Return the manifests without their sources."""
         return [converted.manifest for converted in self.written]
 
 
 def convert(
     reading: ReadResult, to: str, settings: Settings, options: Options | None = None
 ) -> tuple[Manifests, Conversion]:
-    """Convert the policies that were read. Where manifests have errors (see the first result) nothing is converted."""
+    """Convert the policies that were read. If manifests have errors (see the first result), nothing is converted."""
     manifests = sort_reading(reading, settings)
     if manifests.reporter.errors:
         return manifests, Conversion((), (), ())
@@ -91,7 +91,7 @@ def convert_policies(
     *,
     order: Sequence[Document] | None = None,
 ) -> Conversion:
-    """Convert policies. The results have the order of the documents of `order`; else that of the policies."""
+    """Convert policies. The results have the order of the documents of `order`, by default that of the policies."""
     job = Job(settings, world, options or Options(), items)
     passed_on = _run(items, to, job)
     documents = [item.document for item in items] if order is None else order
@@ -105,7 +105,7 @@ def convert_policies(
 
 
 def _run(items: Sequence[Item], to: str, job: Job) -> int:
-    """Convert policies, and return how many had the wanted form before."""
+    """Convert policies, and return how many had the target form before."""
     kind = KINDS[to]
     own = [item for item in items if kind.is_own(item)]
     others = [item for item in items if not kind.is_own(item)]
@@ -122,7 +122,7 @@ def _run(items: Sequence[Item], to: str, job: Job) -> int:
     for item in others:
         if not isinstance(item.policy, models):
             message = f"{item.policy.ref} cannot be converted to {to}"
-            job.keep(item.document, codes.NO_WAY, message, item.document.locate("kind"))
+            job.keep(item.document, codes.NO_CONVERSION, message, item.document.locate("kind"))
     return passed_on
 
 

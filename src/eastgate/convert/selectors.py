@@ -1,4 +1,4 @@
-"""Selectors in forms that other systems have, and whether two of them may select one pod."""
+"""Selectors in the forms of other systems, and whether two selectors may select the same pod."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 from eastgate.cluster import Operator, Requirement, Selector
 from eastgate.reading.manifests import Plain
 
-_MOST = 64  # combinations of values, each of which becomes a policy of its own
+_MAX_LABEL_SETS = 64  # combinations of values, each of which becomes a policy
 
 
 def write_selector(selector: Selector) -> dict[str, Plain]:
@@ -28,21 +28,24 @@ def write_selector(selector: Selector) -> dict[str, Plain]:
 
 
 def label_sets(selector: Selector) -> list[dict[str, str]] | None:
-    """Return sets of labels such that a pod is selected if it has ALL of ANY of them; None where there are none."""
+    """Return sets of labels: the selector selects a pod if the pod has ALL labels of ANY set.
+
+    None if no such sets exist.
+    """
     if any(expression.operator is not Operator.IN for expression in selector.expressions):
         return None
     values = _values(selector)
     count = 1
     for options in values.values():
         count *= len(options)
-    if count > _MOST:
+    if count > _MAX_LABEL_SETS:
         return None
     keys = sorted(values)
     return [dict(zip(keys, chosen, strict=True)) for chosen in product(*(sorted(values[key]) for key in keys))]
 
 
 def _values(selector: Selector) -> dict[str, frozenset[str]]:
-    """Return the values that a key may have, of those keys of which this is said."""
+    """Return the allowed values of each key that must have one of some values."""
     values = {key: frozenset({value}) for key, value in sorted(selector.match_labels)}
     for expression in selector.expressions:
         if expression.operator is Operator.IN:
@@ -51,15 +54,18 @@ def _values(selector: Selector) -> dict[str, frozenset[str]]:
 
 
 def may_meet(selector: Selector, other: Selector) -> bool:
-    """Return whether some pod may be selected by both: unless they demand different values of one label."""
+    """Return whether both may select the same pod. They cannot if they require different values of one label."""
     ours, theirs = _values(selector), _values(other)
     if not all(ours.values()) or not all(theirs.values()):
-        return False  # it selects nothing
+        return False  # one of them selects nothing
     return all(not values.isdisjoint(theirs[key]) for key, values in ours.items() if key in theirs)
 
 
 def select_without(selector: Selector, others: Iterable[Selector]) -> list[Selector]:
-    """Return selectors that select what this one does and none of the others, which have labels with values only."""
+    """Return selectors for the pods that this selector selects and no other does.
+
+    The others must have labels with values only.
+    """
     chosen = [selector]
     for other in others:
         if not may_meet(selector, other):
@@ -69,7 +75,7 @@ def select_without(selector: Selector, others: Iterable[Selector]) -> list[Selec
 
 
 def _without(selector: Selector, other: Selector) -> Iterator[Selector]:
-    """Yield what a selector selects and another does not: pods that lack ANY of its labels."""
+    """Yield selectors for the pods that the first selects and the second does not: they lack ANY of its labels."""
     for key, value in sorted(other.match_labels - selector.match_labels):
         lacking = Requirement(key, Operator.NOT_IN, frozenset({value}))
         yield Selector(selector.match_labels, selector.expressions | {lacking})

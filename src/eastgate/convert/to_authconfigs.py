@@ -1,6 +1,8 @@
-"""Converts AuthPolicies of today to AuthConfigs: the effective policy of each way, for the hosts of its requests.
+"""Converts AuthPolicies of today to AuthConfigs: the effective policy of each route rule, for the hosts of its
+requests.
 
-Authorino decides only about what some proxy asks it. So the policies stay in force, until proxies ask about the hosts.
+Authorino decides only requests that a proxy asks it about. So the policies stay in force until proxies ask about the
+hosts.
 """
 
 from __future__ import annotations
@@ -11,10 +13,10 @@ from eastgate.cluster.points import is_rule_of
 from eastgate.cluster.routing.rules import every_rule
 from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfigs import API_VERSION, object_of
-from eastgate.convert.from_proposal import is_on
-from eastgate.convert.gateway_conditions import are_mixed_up, hosts_on, sees_alike
+from eastgate.convert.from_proposal import governs
+from eastgate.convert.gateway_conditions import are_mixed_up, hosts_on, reads_shared_only
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
-from eastgate.convert.unsaid import first_error
+from eastgate.convert.not_convertible import first_error
 from eastgate.dialects.kuadrant import authconfigs, proposal
 from eastgate.dialects.kuadrant.policies import Policy
 from eastgate.dialects.kuadrant.policies.effective import Effective, fold
@@ -25,7 +27,7 @@ from eastgate.reading.manifests import Plain
 
 
 def to_auth_configs(items: Sequence[Item], job: Job) -> None:
-    """Write an AuthConfig for each effective policy that has its hosts for itself."""
+    """Write an AuthConfig for each effective policy that shares no host with another."""
     documents = {id(item.policy): item.document for item in items}
     policies = [item.policy for item in items if isinstance(item.policy, Policy)]
     by_host = _by_host([policy for policy in policies if not (policy.audit or policy.deleted)], job)
@@ -44,7 +46,7 @@ def to_auth_configs(items: Sequence[Item], job: Job) -> None:
             continue
         if any(are_mixed_up(host, other) for other in taken):
             for policy in effectives[0].sources:
-                message = f"another AuthConfig has {host}, or hosts that it means: nothing is written for it"
+                message = f"another AuthConfig has {host}, or hosts that it covers: nothing is written for it"
                 job.lose(kuadrant_codes.SHARED_HOST, message, policy.target_span)
             continue
         if effectives[0].rules:
@@ -53,13 +55,13 @@ def to_auth_configs(items: Sequence[Item], job: Job) -> None:
     for key, hosts in hosts_of.items():
         _write(chosen[key], hosts, job)
     for policy in policies:
-        message = f"no manifest says that a proxy asks Authorino: {policy.ref} stays in force"
-        way_out = "let the proxy ask Authorino about these hosts, and remove the policy then"
-        job.keep(documents[id(policy)], kuadrant_codes.ASKED_BY_NOBODY, message, policy.name_span, help=way_out)
+        message = f"no manifest shows that a proxy asks Authorino: {policy.ref} stays in force"
+        way_out = "let the proxy ask Authorino about these hosts, then remove the policy"
+        job.keep(documents[id(policy)], kuadrant_codes.NOT_ASKED_YET, message, policy.name_span, help=way_out)
 
 
 def _by_host(policies: Sequence[Policy], job: Job) -> dict[str, list[Effective]]:
-    """Return the effective policies of the ways of each host, also those without a rule."""
+    """Return the effective policies for each host, including those without a rule."""
     by_host: dict[str, list[Effective]] = {}
     for rule in every_rule(job.world):
         effective = fold(policy for policy in policies if is_rule_of(rule.point, policy.target))
@@ -69,12 +71,12 @@ def _by_host(policies: Sequence[Policy], job: Job) -> dict[str, list[Effective]]
 
 
 def _hosts_of_proposals(job: Job) -> Iterator[str]:
-    """Yield the hosts of ways that policies of 2022 are on."""
+    """Yield the hosts that policies of 2022 govern."""
     proposals = [
         item.policy for item in job.items if isinstance(item.policy, proposal.Policy) and not item.policy.audit
     ]
     for rule in every_rule(job.world):
-        if any(is_on(policy, rule) for policy in proposals):
+        if any(governs(policy, rule) for policy in proposals):
             yield from hosts_on(rule, job.world)
 
 
@@ -96,8 +98,8 @@ def _write(effective: Effective, hosts: list[str], job: Job) -> None:
             patterns[key.name] = object_of(plain)["allOf"]
         elif key.section == SchemeSection.CONDITIONS:
             predicates = [str(object_of(each).get("predicate")) for each in plain] if isinstance(plain, list) else []
-            if not all(map(sees_alike, predicates)):
-                message = "Authorino does not see all that the gateway sees: nothing is written for these hosts"
+            if not all(map(reads_shared_only, predicates)):
+                message = "Authorino lacks attributes that the gateway has: nothing is written for these hosts"
                 job.lose(kuadrant_codes.GATEWAY_CONDITION, message, policy.rules[key].span)
                 return
             spec["when"] = plain
@@ -112,8 +114,8 @@ def _write(effective: Effective, hosts: list[str], job: Job) -> None:
     manifest: Manifest = {"apiVersion": API_VERSION, "kind": "AuthConfig", "metadata": metadata, "spec": spec}
     error = first_error(manifest, job.settings)
     if error is not None:
-        message = f"an AuthConfig does not have this, {error.code.title}: nothing is written for these hosts"
-        job.lose(kuadrant_codes.NO_WORDS, message, first.name_span)
+        message = f"an AuthConfig cannot express this: {error.code.title}: nothing is written for these hosts"
+        job.lose(kuadrant_codes.NOT_EXPRESSIBLE, message, first.name_span)
     else:
         job.write(document, manifest)
 

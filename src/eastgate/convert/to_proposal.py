@@ -1,7 +1,7 @@
-"""Converts AuthPolicies of today to those of 2022, where one policy alone is on the way to all rules of its target.
+"""Converts AuthPolicies of today to those of 2022, if no other policy governs any rule of the target.
 
-The rules become the one auth scheme of the policy, and its conditions those of the scheme. What that kind has no words
-for stays as it is.
+The rules become the one auth scheme of the policy, and the conditions those of the scheme. A policy that the kind of
+2022 cannot express stays as it is.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from eastgate.cluster.targets import RulesOfGateway
 from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfig_versions import spec_of
 from eastgate.convert.authconfigs import object_of
-from eastgate.convert.gateway_conditions import sees_alike
+from eastgate.convert.gateway_conditions import reads_shared_only
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
-from eastgate.convert.unsaid import Unsaid, first_error, keep_unsaid
+from eastgate.convert.not_convertible import NotConvertible, first_error, keep_unconverted
 from eastgate.dialects.kuadrant import proposal
 from eastgate.dialects.kuadrant.policies import Policy
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
@@ -35,8 +35,8 @@ def to_proposal(items: Sequence[Item], job: Job) -> None:
             _check_ways(policy, job)
             manifest = _manifest(item, policy, job)
             _check_words(manifest, policy, job)
-        except Unsaid as unsaid:
-            keep_unsaid(item, policy.name_span, unsaid, job)
+        except NotConvertible as unconverted:
+            keep_unconverted(item, policy.name_span, unconverted, job)
         else:
             job.write(item.document, manifest)
 
@@ -44,14 +44,14 @@ def to_proposal(items: Sequence[Item], job: Job) -> None:
 def _check_ways(policy: Policy, job: Job) -> None:
     target = policy.target
     if policy.deleted:
-        raise Unsaid(kuadrant_codes.NOT_IN_FORCE, "the policy is being deleted", policy.name_span)
+        raise NotConvertible(kuadrant_codes.NOT_IN_FORCE, "the policy is being deleted", policy.name_span)
     section = target.listener if isinstance(target, RulesOfGateway) else target.rule
     if section is not None or (not isinstance(target, RulesOfGateway) and target.kind != "HTTPRoute"):
-        message = "a policy of 2022 is for all of a Gateway or of an HTTPRoute"
-        raise Unsaid(kuadrant_codes.NO_WORDS, message, policy.target_span)
+        message = "a policy of 2022 targets a whole Gateway or HTTPRoute"
+        raise NotConvertible(kuadrant_codes.NOT_EXPRESSIBLE, message, policy.target_span)
     ways = [rule for rule in every_rule(job.world) if is_rule_of(rule.point, target)]
     if not ways:
-        raise Unsaid(kuadrant_codes.NO_GATEWAY, "no manifest declares the target", policy.target_span)
+        raise NotConvertible(kuadrant_codes.NO_GATEWAY, "no manifest declares the target", policy.target_span)
     for item in job.items:
         other = item.policy
         if other is policy or not isinstance(other, Policy | proposal.Policy):
@@ -61,11 +61,13 @@ def _check_ways(policy: Policy, job: Job) -> None:
         else:
             is_near = any(is_rule_of(rule.point, other.target) for rule in ways)
         if is_near:
-            raise Unsaid(kuadrant_codes.TWO_LEVELS, f"{other.ref} is on the way to the same rules", policy.target_span)
+            raise NotConvertible(kuadrant_codes.TWO_LEVELS, f"{other.ref} governs the same rules", policy.target_span)
     if isinstance(target, RulesOfGateway) and any(
         rule.is_stream for rule in every_rule(job.world) if rule.gateway == target.gateway
     ):
-        raise Unsaid(kuadrant_codes.STREAMS, "the Gateway also leads on what is no HTTP", policy.target_span)
+        raise NotConvertible(
+            kuadrant_codes.STREAMS, "the Gateway also forwards traffic that is not HTTP", policy.target_span
+        )
 
 
 def _manifest(item: Item, policy: Policy, job: Job) -> Manifest:
@@ -74,9 +76,9 @@ def _manifest(item: Item, policy: Policy, job: Job) -> Manifest:
     scheme = object_of(proper.get("rules"))
     when = proper.get("when")
     conditions: list[Plain] = list(when) if isinstance(when, list) else []
-    if not all(sees_alike(str(object_of(condition).get("predicate"))) for condition in conditions):
-        message = "the scheme of a policy does not see all that its gateway sees"
-        raise Unsaid(kuadrant_codes.GATEWAY_CONDITION, message, policy.name_span)
+    if not all(reads_shared_only(str(object_of(condition).get("predicate"))) for condition in conditions):
+        message = "the scheme of a policy lacks attributes that its gateway has"
+        raise NotConvertible(kuadrant_codes.GATEWAY_CONDITION, message, policy.name_span)
     if conditions:
         scheme["when"] = conditions
     if sets := object_of(proper.get("patterns")):
@@ -84,7 +86,7 @@ def _manifest(item: Item, policy: Policy, job: Job) -> Manifest:
     namespace = policy.ref.namespace or job.settings.namespace
     if _mentions_secrets(scheme) and namespace != job.settings.section(KuadrantSettings).authorino_namespace:
         message = f"a policy of 2022 looks for Secrets in {namespace}, its own namespace"
-        raise Unsaid(kuadrant_codes.SECRETS, message, policy.name_span)
+        raise NotConvertible(kuadrant_codes.SECRETS, message, policy.name_span)
     name = job.name(f"AuthPolicy.{proposal.GROUP}", namespace, policy.ref.name)
     return {
         "apiVersion": PROPOSAL_API_VERSION,
@@ -101,9 +103,11 @@ def _mentions_secrets(value: Plain) -> bool:
 
 
 def _check_words(manifest: Manifest, policy: Policy, job: Job) -> None:
-    """Raise Unsaid where the kind of 2022 does not take what was written."""
+    """Raise NotConvertible if the kind of 2022 rejects the manifest."""
     error = first_error(manifest, job.settings)
     if error is not None:
-        raise Unsaid(
-            kuadrant_codes.NO_WORDS, f"a policy of 2022 does not have this, {error.code.title}", policy.name_span
+        raise NotConvertible(
+            kuadrant_codes.NOT_EXPRESSIBLE,
+            f"a policy of 2022 cannot express this: {error.code.title}",
+            policy.name_span,
         )

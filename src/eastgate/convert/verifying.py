@@ -1,11 +1,13 @@
-"""Verifies a conversion: the policies as they were against those that came out, for all requests.
+"""Verifies a conversion: compares the original and the converted policies for all requests.
 
-What is not converted stays in force beside them, and so does everything that is no policy. Where policies come to
-Linkerd or leave it, the default of Linkerd counts on its own side alone; what becomes of oddly spelled paths is for the
-proxies to say then, and workloads without a policy are none of the conversion's. A side with policies of Istio is read
-as our proxies enforce them, before every workload: differences of Istio's own proxies are not compared. The other side
-is then read in the same way, because policies that stay in force must mean the same on both sides. The exception: only
-one side has policies of Linkerd.
+Unconverted policies and all objects that are no policies are part of both sides. Some differences are not compared:
+
+- If policies come to Linkerd or leave it, Linkerd's default policy counts only on the side with Linkerd.
+- The proxies decide about paths with unusual spellings.
+- Workloads without a policy are outside of the conversion.
+- A side with policies of Istio is read as Eastgate's proxies enforce it, before every workload. Differences of Istio's
+  own proxies are not compared. The other side is then read in the same way, so that unconverted policies mean the same
+  on both sides. The exception: only one side has policies of Linkerd.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _NO_DEFAULT = {"linkerdDefaultPolicy": "all-unauthenticated"}
 
 
 def can_verify(conversion: Conversion) -> bool:
-    """Return whether all that came out is read here; else nothing can be said of it."""
+    """Return whether Eastgate reads all kinds of the result. Otherwise nothing can be proven."""
     read = {(kind.group, kind.version, kind.kind) for dialect in dialects.DIALECTS for kind in dialect.kinds}
     return all(_type_of(manifest) in read for manifest in conversion.manifests)
 
@@ -50,7 +52,7 @@ def verify(
     settings: Settings,
     options: Options | None = None,
 ) -> AuthorityComparison:
-    """Compare what was read with what came out. Raises ManifestError where that has errors."""
+    """Compare the input with the result. Raises ManifestError if the result has errors."""
     options = options or Options()
     converted = {id(manifests.document_of(policy)) for policy in manifests.policies}
     kept = {id(document) for document in conversion.kept}
@@ -79,13 +81,13 @@ def verify(
 
 
 def _enforced(settings: Settings, options: Options) -> Settings:
-    """Return the settings for a side that is read as our proxies enforce it."""
+    """Return the settings for a side that is read as Eastgate's proxies enforce it."""
     root = options.istio_root_namespace
     return Settings.from_mapping({"rootNamespace": root} if root is not None else {}, settings.enforced())
 
 
 def _asking(manifests: Manifests, names: SchemeNames) -> Authority:
-    """Return an authority; one of schemes that can be compared wherever they are written, if there are any."""
+    """Return an authority. If the manifests have auth schemes, these are normalized for comparison."""
     kinds = (proposal.Policy, policies.Policy, authconfigs.Policy)
     if any(isinstance(policy, kinds) for policy in manifests.policies):
         return AskingAuthority(manifests, names)
@@ -120,7 +122,7 @@ def _is_istio(kind: tuple[str, str, str]) -> bool:
 
 
 def _without_default(manifest: Plain) -> Plain:
-    """Return an object without the annotation that is Linkerd's alone, also that of its pods."""
+    """Return an object and its pod template without the annotation that only Linkerd reads."""
     if isinstance(manifest, dict):
         return {key: _without_default(value) for key, value in manifest.items() if key not in _DEFAULTS}
     return [_without_default(part) for part in manifest] if isinstance(manifest, list) else manifest

@@ -76,7 +76,7 @@ def test_a_call_to_a_pod_without_a_proxy_is_not_said_to_be_refused(server: ApiSe
     first = done.output.splitlines()[0]
     assert first == (
         f"ALLOW  nothing enforces AuthorizationPolicy/{shop}/cart at pod {shop}/bare: "
-        "it has no eastgate proxy (NotEnforced)"
+        "it has no Eastgate proxy (NotEnforced)"
     )
     answer = json.loads(check(server, shop, f"sa:{shop}/stranger", "pod:bare", "-o", "json").stdout)
     assert answer["verdict"] == "allow"
@@ -86,7 +86,7 @@ def test_a_call_to_a_pod_without_a_proxy_is_not_said_to_be_refused(server: ApiSe
             "policies": [f"AuthorizationPolicy/{shop}/cart"],
             "enforced": False,
             "by": None,
-            "reason": "it has no eastgate proxy",
+            "reason": "it has no Eastgate proxy",
         }
     ]
 
@@ -133,13 +133,13 @@ def test_the_policies_and_pods_of_a_cluster_show_who_enforces(server: ApiServer,
     titles, row = eastgate(server, "get", "policies", "-n", shop).output.splitlines()[:2]
     assert row[titles.index("ENFORCED") :].startswith("1 of 2 ")
     described = eastgate(server, "describe", "policy", "cart", "-n", shop).output
-    assert f"pod {shop}/bare: it has no eastgate proxy" in described
+    assert f"pod {shop}/bare: it has no Eastgate proxy" in described
     assert f"pod {shop}/guarded" not in described
     assert "it is in force" not in described
-    assert "nothing  it has no eastgate proxy" in eastgate(server, "describe", "pod", "bare", "-n", shop).output
+    assert "nothing  it has no Eastgate proxy" in eastgate(server, "describe", "pod", "bare", "-n", shop).output
     assert "its eastgate proxy" in eastgate(server, "describe", "pod", "guarded", "-n", shop).output
     linted = eastgate(server, "lint", "-n", shop, "--select", "EG6008").output
-    assert f"nothing enforces AuthorizationPolicy/{shop}/cart on {shop}/bare: it has no eastgate proxy" in linted
+    assert f"nothing enforces AuthorizationPolicy/{shop}/cart on {shop}/bare: it has no Eastgate proxy" in linted
     assert "guarded" not in linted
 
 

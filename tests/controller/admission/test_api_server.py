@@ -121,7 +121,7 @@ def test_kubectl_shows_the_diagnostics(server: ApiServer) -> None:
     assert said.splitlines() == [
         'The AuthorizationPolicy "wrong" is invalid: ',
         "* spec.rules[0].authorizationSource.serviceAccounts[0]: EG2025 `*` alone is not a service account; "
-        "write <namespace>/* for each namespace, or leave the source out to match anyone",
+        "write <namespace>/* for each namespace, or leave the source out to match any caller",
         "* spec.rules[1].ports: EG1201 unknown field `ports` in a rule; write networkAttributes: {ports: [..]}",
     ]
 

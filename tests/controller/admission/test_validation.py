@@ -38,7 +38,7 @@ def test_errors_name_the_code_the_field_and_the_way_out() -> None:
     assert said.refusals == (
         AdmissionRefusal(
             "EG2025 `*` alone is not a service account; "
-            "write <namespace>/* for each namespace, or leave the source out to match anyone",
+            "write <namespace>/* for each namespace, or leave the source out to match any caller",
             "spec.rules[0].authorizationSource.serviceAccounts[0]",
         ),
         AdmissionRefusal(

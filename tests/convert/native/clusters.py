@@ -1,4 +1,4 @@
-"""Clusters as an API server has them, and what becomes of them step by step, for tests."""
+"""Clusters as an API server has them, and their state after each step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_source(manifest: Manifest) -> bool:
 
 
 def stored(manifests: Iterable[Manifest]) -> list[Manifest]:
-    """Return objects as an API server has them: each has a UID, which its name decides."""
+    """Return objects as an API server has them: each has a UID that depends on its name."""
     objects = []
     for manifest in manifests:
         copied = json.loads(json.dumps(manifest))
@@ -37,7 +37,7 @@ def read(manifests: Iterable[Manifest], chosen: Settings) -> Manifests:
 
 
 def mesh_authority(manifests: Iterable[Manifest], natives: Iterable[Manifest], chosen: Settings) -> Authority:
-    """Return what a mesh decides by native policies, beside which no policy of GEP-3779 is in force."""
+    """Return the authority of a mesh with native policies and without policies of GEP-3779."""
     things = [manifest for manifest in manifests if not is_source(manifest)]
     return Authority(read_plain([*things, *natives], chosen.enforced()))
 

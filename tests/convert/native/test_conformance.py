@@ -54,12 +54,13 @@ def test_the_mesh_answers_as_the_policies_say_or_denies(
         assert not plan.is_wider, plan.outcomes
         for outcome in plan.outcomes:
             assert outcome.losses or outcome.state is NativeState.WRITTEN
-            # Paths that a mesh may spell otherwise, and the like, are assumed away; nothing else is lost in writing.
+            # Assumptions exclude paths with another spelling in the mesh, and the like. Nothing else is lost in
+            # writing.
             assert not outcome.differences or outcome.state is not NativeState.WRITTEN or _is_shared(plan.outcomes)
 
 
 def _is_shared(outcomes: Any) -> bool:
-    """Return whether some policy is not written, so that others on the same pods may differ as well."""
+    """Return whether some policy is not written, so that others on the same pods may differ too."""
     return any(outcome.state is not NativeState.WRITTEN for outcome in outcomes)
 
 
@@ -77,7 +78,7 @@ def test_most_policies_are_written() -> None:
 
 
 def test_a_comparison_that_finds_nothing_would_find_something() -> None:
-    """Without what is written, the mesh is wider in many tables: the proof above is not about nothing."""
+    """Without the native policies the mesh is wider in many tables, so the proof above is not vacuous."""
     wider = 0
     for _, manifests, settings in TABLES:
         chosen = Settings.from_mapping(settings)

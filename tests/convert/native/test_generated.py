@@ -1,4 +1,4 @@
-"""Native policies equal their source, or the mesh allows less: oracles judge that share nothing with the product."""
+"""Native policies equal their source, or the mesh allows less. The oracles share no code with Eastgate."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def verdicts_of_istio(manifests: list[Manifest], natives: list[Manifest], chosen
 
 
 def _exists(identity: str | None, chosen: Settings, options: Options) -> bool:
-    """Return whether a caller may exist: where all is assumed, only service accounts of the mesh do."""
+    """Return whether a caller may exist. If everything is assumed, only service accounts of the mesh do."""
     if identity is None or not options.assumed:
         return True
     segments = identity.removeprefix("spiffe://").split("/")
@@ -109,7 +109,7 @@ def test_linkerd_allows_what_the_policies_allow_and_never_more(cluster: Cluster)
 
 @st.composite
 def changes(draw: st.DrawFn) -> tuple[list[Manifest], list[Manifest], Settings]:
-    """Two states of a cluster: some policies of a second cluster are put, and some of the first go."""
+    """Draw two states of a cluster: some policies of a second cluster are added, and some of the first are removed."""
     manifests, chosen = draw(clusters)
     others, _ = draw(clusters)
     things = [m for m in manifests if not is_source(m)]

@@ -1,4 +1,4 @@
-"""Native policies on a real API server: they follow their source, and nothing else is touched."""
+"""Native policies on a real API server: they follow their source, and no other object changes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def reconcile(
     chosen: Settings | None = None,
     unwritable: Unwritable = Unwritable.LEAVE,
 ) -> NativePlan:
-    """Do once what the controller does after each change."""
+    """Do once the steps of the controller after each change."""
 
     async def run() -> NativePlan:
         async with (
@@ -160,13 +160,13 @@ def test_what_is_not_ours_is_never_touched(server: ApiServer, namespace: str) ->
     spec = {"selector": {"matchLabels": {"app": "other"}}, "action": "DENY", "rules": [{}]}
     kind = {"apiVersion": "security.istio.io/v1", "kind": "AuthorizationPolicy", "spec": spec}
     plain = {**kind, "metadata": {"name": "by-hand", "namespace": namespace}}
-    claimed = {**kind, "metadata": {**metadata, "name": "claimed"}}  # labels alone make it no object of ours
+    claimed = {**kind, "metadata": {**metadata, "name": "claimed"}}  # labels alone do not mark an object as Eastgate's
     server.apply(plain, claimed)
     before = uids(natives(server, namespace))
     reconcile(server, namespace)
     assert uids(natives(server, namespace)) == before
 
-    # Ours without its label is somebody's own from then on. As long as it says the same, nothing else is needed.
+    # An object of Eastgate without its label belongs to the user. While its content is right, no other one is needed.
     server.kubectl("label", ISTIO, name, "-n", namespace, f"{SOURCE_UID}-")
     (outcome,) = reconcile(server, namespace).outcomes
     assert outcome.state is NativeState.COVERED

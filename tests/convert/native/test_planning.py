@@ -1,4 +1,4 @@
-"""What is written for a policy, what is not, and what is never touched."""
+"""The native objects of a policy: the written ones, the omitted ones, and objects that are never changed."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_what_stands_for_two_policies_is_owned_by_both() -> None:
 
 
 def test_a_deny_stands_alone() -> None:
-    """Whatever becomes of the ALLOW, the DENY does not open the pods."""
+    """Whatever happens to the ALLOW, the DENY does not open the pods."""
     plan = plan_of(policy("allow"), policy("deny", "DENY", rules=[{"networkAttributes": {"ports": [9]}}]))
     specs = [
         native["spec"] for native in plan.objects if "/deny" in native["metadata"]["annotations"]["eastgate.dev/source"]
@@ -136,7 +136,7 @@ def test_nothing_is_closed_that_nobody_asked_to_close(source: Manifest, mesh: Na
     assert plan.objects == ()
     (outcome,) = plan.outcomes
     assert outcome.losses
-    if mesh is NativeMesh.ISTIO:  # Linkerd itself denies what nothing authorizes
+    if mesh is NativeMesh.ISTIO:  # Linkerd itself denies unauthorized requests
         assert outcome.state is NativeState.NOT_WRITTEN
         assert any(difference.allowed for difference in outcome.differences)
 
@@ -226,7 +226,7 @@ def test_a_name_that_somebody_has_taken_is_left_to_them() -> None:
     (other,) = plan_of(squatting, policy("cart")).objects
     assert other["metadata"]["name"] != native["metadata"]["name"]
     assert other["spec"] == native["spec"]
-    assert plan_of(native, policy("cart")).objects == (native,)  # ours is not somebody's
+    assert plan_of(native, policy("cart")).objects == (native,)  # objects of Eastgate are not foreign
 
 
 def test_an_admin_policy_that_denies_is_written_in_each_namespace() -> None:
@@ -262,7 +262,7 @@ def test_a_policy_without_a_uid_owns_nothing() -> None:
     ("labels", "owners", "ours"),
     [
         ({MANAGED_BY: "eastgate", SOURCE_UID: "1"}, ["1"], True),
-        ({MANAGED_BY: "eastgate", SOURCE_UID: "1"}, ["2"], True),  # another that it stands for is left
+        ({MANAGED_BY: "eastgate", SOURCE_UID: "1"}, ["2"], True),  # another source policy remains
         ({MANAGED_BY: "eastgate", SOURCE_UID: "1"}, ["3"], False),
         ({MANAGED_BY: "eastgate", SOURCE_UID: "1"}, [], False),
         ({MANAGED_BY: "helm", SOURCE_UID: "1"}, ["1"], False),
@@ -279,7 +279,7 @@ def test_ours_is_what_labels_and_owners_say(labels: dict[str, str], owners: list
 
 
 class _Refusing:
-    """A connection to a server that has nothing, and refuses to create in one namespace."""
+    """A connection to a server without objects that refuses to create objects in one namespace."""
 
     def __init__(self) -> None:
         self.created: list[str] = []

@@ -28,12 +28,12 @@ CHECKOUT_ID = "spiffe://cluster.local/ns/prod/sa/checkout"
 
 
 def manifest(form: str, spec: str, metadata: str = "{name: p, namespace: prod}", kind: str = "XAccessPolicy") -> str:
-    """A policy of one of the forms. The spec begins in line 5."""
+    """Return a policy of one of the forms. The spec begins in line 5."""
     return f"apiVersion: {FORMS[form]}\nkind: {kind}\nmetadata: {metadata}\nspec:\n{indent(spec.strip(), '  ')}\n"
 
 
 def judge(text: str, settings: Settings = DEFAULT) -> tuple[Policy | None, list[Diagnostic]]:
-    """The policy in a text, if there is one, and everything that was said about it."""
+    """Return the policy in a text, or None, and all diagnostics about it."""
     reporter = Reporter()
     read = dialects.read_policy(document(text), settings, reporter)
     assert read is None or isinstance(read, Policy)
@@ -41,7 +41,7 @@ def judge(text: str, settings: Settings = DEFAULT) -> tuple[Policy | None, list[
 
 
 def policy(text: str, settings: Settings = DEFAULT) -> Policy:
-    """The policy in a text with which nothing is wrong."""
+    """Return the policy in a text without errors."""
     read, found = judge(text, settings)
     assert found == []
     assert read is not None
@@ -49,7 +49,7 @@ def policy(text: str, settings: Settings = DEFAULT) -> Policy:
 
 
 def refusals(text: str, settings: Settings = DEFAULT) -> list[str]:
-    """The codes of what is wrong with a text that is no policy."""
+    """Return the codes of the errors in a text that is no policy."""
     read, found = judge(text, settings)
     assert read is None
     return [diagnostic.code.id for diagnostic in found]
@@ -60,6 +60,6 @@ def backend_manifest(mcp: str, form: str = "v0alpha0", kind: str = "XBackend", w
 
 
 def judge_backend(text: str) -> tuple[Backend | None, list[Diagnostic]]:
-    """The Backend in a text, if there is one, and everything that was said about it."""
+    """Return the Backend in a text, or None, and all diagnostics about it."""
     reporter = Reporter()
     return dialects.read_object(document(text), DEFAULT, reporter), reporter.diagnostics

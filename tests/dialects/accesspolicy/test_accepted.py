@@ -1,4 +1,4 @@
-"""What each form of the API accepts, from the least to the most that can be written, and what it is then read as."""
+"""Each form of the API accepts the smallest and the largest valid policy, and reads it correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the policies on a Gateway or a Backend to its layer: its stages in the order of the rulings (20, 24, 25)."""
+"""Policies on a Gateway or a Backend give its layer, with the stages in the order of the rulings (20, 24, 25)."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def layer(*policies: Policy, settings: Settings = LITERAL, world: World | None =
     return only
 
 
-def told(chain: Chain) -> list[str]:
+def stage_lines(chain: Chain) -> list[str]:
     return [_stage(stage) for stage in chain.stages]
 
 
 def _stage(stage: Stage) -> str:
-    """A stage in a line: its name, and each of its rules by its policy, with what it does where that differs."""
+    """Return a stage as a line: its name, and each of its rules by its policy, with its effect if that differs."""
     match stage:
         case Deny(name, rules) | AllowAny(name, rules):
             words = [_name(rule) for rule in rules]
@@ -125,12 +125,12 @@ CHAINS = [
 @pytest.mark.parametrize(("policies", "stages"), [row[1:] for row in CHAINS], ids=[row[0] for row in CHAINS])
 def test_the_stages_of_a_level_and_their_order(policies: list[Policy], stages: list[str] | None) -> None:
     expected = stages if stages is not None else ["external-auth: e fraud.prod:9000", "allow:"]
-    assert told(layer(*policies).otherwise) == expected
+    assert stage_lines(layer(*policies).otherwise) == expected
     assert layer(*policies).cases == ()
 
 
 def test_the_order_in_which_policies_are_given_does_not_matter() -> None:
-    orders = {tuple(told(layer(*order).otherwise)) for order in permutations([A, B, D, E, AUDITED[0]])}
+    orders = {tuple(stage_lines(layer(*order).otherwise)) for order in permutations([A, B, D, E, AUDITED[0]])}
     assert len(orders) == 1
 
 
@@ -155,7 +155,7 @@ def test_every_refusal_is_forbidden() -> None:
 def test_by_default_what_no_rule_allows_is_denied_and_the_reading_is_said() -> None:
     only = layer(A, D)
     assert only.cases == ()
-    assert told(only.otherwise) == ["deny: d", "allow: a"]
+    assert stage_lines(only.otherwise) == ["deny: d", "allow: a"]
     assert [str(reading) for reading in only.otherwise.readings] == ["unlistedCaller: deny"]
 
 
@@ -163,8 +163,8 @@ def test_read_literally_a_caller_whom_no_rule_names_passes_what_is_not_denied() 
     only = layer(A, D, E, settings=PROCEED)
     before = ["external-auth: e fraud.prod:9000", "deny: d"]
     caller = "identity is spiffe://cluster.local/ns/prod/sa/checkout"
-    assert [(str(case.when), told(case.chain)) for case in only.cases] == [(caller, [*before, "allow: a"])]
-    assert told(only.otherwise) == before
+    assert [(str(case.when), stage_lines(case.chain)) for case in only.cases] == [(caller, [*before, "allow: a"])]
+    assert stage_lines(only.otherwise) == before
     assert {tuple(map(str, chain.readings)) for chain in only.chains} == {("unlistedCaller: proceed",)}
 
 
@@ -200,7 +200,7 @@ def grant(kind: str = "XAccessPolicy", namespace: str = "prod", name: str | None
     ],
 )
 def test_an_authorizer_in_another_namespace_needs_a_grant_there(world: World, granted: bool) -> None:
-    stages = told(layer(ELSEWHERE, world=world).otherwise)
+    stages = stage_lines(layer(ELSEWHERE, world=world).otherwise)
     sound = "external-auth: elsewhere fraud.security:9000"
     assert stages == [sound if granted else "external-auth-not-granted: elsewhere"]
 

@@ -1,4 +1,4 @@
-"""A Backend is no policy: it is read by this dialect, and belongs to the world."""
+"""A Backend is no policy: this dialect reads it, and it is part of the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with an expression is underlined inside it, however YAML or JSON writes it."""
+"""The wrong part of an expression is underlined, in any form of YAML or JSON."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_in_json_too() -> None:
     ("written", "underlined"),
     [
         ("expression: request.method ==", "="),  # it ends too early, at its end
-        ("expression: 'request.method'", "request.method"),  # it is no condition, all of it
+        ("expression: 'request.method'", "request.method"),  # it is no condition: all of it
         ('expression: ""', '""'),
         ('expression: "   "', '"   "'),
         ("expression: |\n  request.method\n  + request.path", "request.method"),

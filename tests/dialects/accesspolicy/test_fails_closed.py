@@ -1,4 +1,4 @@
-"""Where the reference implementation lets requests through by mistake, we do not: one test for each such place."""
+"""Eastgate denies requests that the reference implementation allows by mistake: one test for each mistake."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.dialects.accesspolicy.reading import (
 
 
 def authority(*specs: str, form: str = "v1alpha1") -> Authority:
-    """A Backend, and policies on it."""
+    """Return an authority with a Backend and policies on it."""
     policies = [
         manifest(form, BACKEND + spec, f"{{name: p{number}, namespace: prod}}") for number, spec in enumerate(specs)
     ]
@@ -40,7 +40,7 @@ def may(
     headers: dict[str, str] | None = None,
     answers: dict[str, str] | None = None,
 ) -> bool:
-    """Whether a tool may be called."""
+    """Return whether a tool may be called."""
     question = Question.of(
         source,
         "backend:prod/pay",
@@ -152,7 +152,7 @@ def test_an_authorizer_that_does_not_allow_denies(answer: str | None) -> None:
     asked = authority(f"rules: [{rule}]", form="v0alpha0")
     assert not may(asked, answers={"fraud.prod:9000": answer} if answer else {})
     assert may(asked, answers={"fraud.prod:9000": "allow"})
-    assert may(asked, source="anonymous")  # whom no rule names, no authorizer is asked about
+    assert may(asked, source="anonymous")  # if no rule names the caller, no authorizer is asked
 
 
 def test_a_prepared_question_looks_at_the_answer_of_an_authorizer_each_time() -> None:

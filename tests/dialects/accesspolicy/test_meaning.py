@@ -1,4 +1,7 @@
-"""What a rule means: which requests it matches. In v0alpha0 absent tools are none, in v1alpha1 absent is anything."""
+"""A rule matches the right requests.
+
+In v0alpha0 missing tools match nothing, in v1alpha1 a missing list matches everything.
+"""
 
 from __future__ import annotations
 
@@ -71,9 +74,9 @@ def matched(form: str, targets: str, action: str, rule: str, change: Change, set
 
 # The proposal's form (rulings 21, 22, 23, 25)
 
-Row = tuple[str, list[Change], list[Change]]  # what a rule authorizes; what it matches; what it does not
+Row = tuple[str, list[Change], list[Change]]  # authorization; matching requests; other requests
 OLD_ALLOW: list[Row] = [
-    # a caller whom a rule names may do what calling tools needs, and call those that it names
+    # a named caller may use the base protocol, and call the named tools
     (
         ", authorization: {type: InlineTools, tools: [charge, refund]}",
         [{}, tool("refund"), *OF_A_SESSION],
@@ -164,7 +167,7 @@ def test_the_uri_of_a_resource_is_no_qualified_name() -> None:
     assert matched("v1alpha1", GATEWAY, "action: Allow\n", rule, change)
 
 
-# Today's form: what is left out is anything, an explicit empty list nothing (ruling 21)
+# Today's form: a missing list matches anything, an explicit empty list nothing (ruling 21)
 
 
 def inline(body: str) -> str:
@@ -207,7 +210,7 @@ NEW: list[Row] = [
         [{header("x-user"): "a"}, {header("x-user"): "a", TEAM: "p"}],
         [{header("x-user"): None}, {header("x-user"): "b"}, {header("x-user"): "a", TEAM: "xp"}],
     ),
-    # MCP: no method passes by itself; `mcp` that names nothing is no `mcp` (ruling 29)
+    # MCP: no method passes by itself; `mcp` without methods and base protocol counts as absent (ruling 29)
     (inline("mcp: {}"), [{}, PROMPT, PLAIN, NO_SESSION, *OF_A_SESSION], []),
     (
         inline("mcp: {mcpBaseProtocolMethodsOption: SKIP_BASE_PROTOCOL_METHODS}"),

@@ -1,7 +1,7 @@
-"""No document crashes the reader: whatever stands in whatever place, there is a policy or there is a reason.
+"""No document crashes the reader. For any value at any place, the result is a policy or a diagnostic.
 
-Each value of the largest valid document of each form is replaced by every sort of wrong value, and left out. Where
-it is replaced by something with no fields in it, that is one mistake, and gets one diagnostic.
+Each value of the largest valid document of each form is replaced by every sort of wrong value, and left out. A
+replacement without fields is one mistake, and gets one diagnostic.
 """
 
 from __future__ import annotations

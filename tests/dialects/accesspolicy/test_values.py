@@ -1,4 +1,4 @@
-"""Single values: which are accepted and which are not (the wording of the refusals is in tests/broken)."""
+"""Single values are accepted or rejected (the messages of rejections are in tests/broken)."""
 
 from __future__ import annotations
 

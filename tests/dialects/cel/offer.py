@@ -1,4 +1,4 @@
-"""The variables that the tests write expressions over: those of AccessPolicy, and a number."""
+"""The variables of the expressions in these tests: those of AccessPolicy, and a number."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def problem(text: str) -> CelProblem:
 
 
 def outcome(text: str, values: dict[Attribute, Value | None]) -> bool | str:
-    """The answer, or the words of the error. What `values` does not name is absent."""
+    """Return the answer, or the text of the error. Attributes outside of `values` are absent."""
     expression = compiled(text)
     try:
         return expression.evaluate({**dict.fromkeys(expression.attributes), **values})

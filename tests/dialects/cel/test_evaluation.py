@@ -1,4 +1,4 @@
-"""Asking an expression: its answers, and its errors."""
+"""An expression gives its answers and its errors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.dialects.cel.offer import compiled, outcome
 
 USER = header("x-user")
 NO_PATH = "`request.path` is absent"
-NUL = "has a NUL in it, which cannot be evaluated"
+NUL = "contains NUL, which cannot be evaluated"
 NO_OFFSET, NO_TIME = "a time without its offset from UTC", "not a time such as 2026-01-31T12:00:00Z"
 NO_USER = 'there is no entry "x-user"'
 
-# expression, the values that are there, the answer or the words of the error
+# expression, the known values, the answer or the text of the error
 TABLE: list[tuple[str, dict[Attribute, Value | None], bool | str]] = [
     ("request.path == '/x'", {PATH: "/x"}, True),
     ("request.path == '/x'", {PATH: "/y"}, False),
@@ -43,7 +43,7 @@ TABLE: list[tuple[str, dict[Attribute, Value | None], bool | str]] = [
     ("has(request.headers)", {}, True),
     ("[{'path': 1}].all(request, has(request.path))", {}, True),
     ("[{'other': 1}].all(request, has(request.path))", {PATH: "/x"}, False),
-    # headers: by any of the three spellings, in any letter case
+    # headers: with any of the three spellings, in any letter case
     ("request.headers['x-user'] == 'alice'", {USER: "alice"}, True),
     ("request.headers['X-User'] == 'alice'", {USER: "alice"}, True),
     ("request.headers.Host == 'alice'", {header("host"): "alice"}, True),
@@ -59,7 +59,7 @@ TABLE: list[tuple[str, dict[Attribute, Value | None], bool | str]] = [
     ("request.time < timestamp('2026-09-26T10:15:00Z')", {TIME: "2026-09-26T12:14:59+02:00"}, True),
     ("request.time.getHours() == 10", {TIME: "2026-09-26T12:14:59+02:00"}, True),
     ("request.time < timestamp('2026-09-26T10:15:00Z')", {}, "`request.time` is absent"),
-    # values of the wrong type err, and are never compared as something else
+    # values of the wrong type err, and are never compared as another type
     ("request.path == '1'", {PATH: 1}, "`request.path` is 1, not a string"),
     ("destination.port == 1", {PORT: "1"}, "`destination.port` is '1', not an int"),
     ("destination.port == 1", {PORT: True}, "`destination.port` is True, not an int"),
@@ -68,10 +68,10 @@ TABLE: list[tuple[str, dict[Attribute, Value | None], bool | str]] = [
     ("request.time == request.time", {TIME: "noon"}, f"`request.time` is 'noon', {NO_TIME}"),
     ("destination.port == 1", {PORT: 1 << 63}, "int too big to convert"),
     ("request.path == 'a'", {PATH: "\ud800"}, "`request.path` is not Unicode"),
-    # the core takes a NUL for the end of a text
+    # the core ends a text at a NUL
     ("request.path == 'admin'", {PATH: "admin\0x"}, f"`request.path` {NUL}"),
     ("request.headers.a == 'b'", {header("a"): "b\0"}, f"`request.headers.a` {NUL}"),
-    # whatever else CEL does
+    # other features of CEL
     ("request.path.matches('^/api/v[0-9]+(/|$)')", {PATH: "/api/v2/users"}, True),
     ("request.path.matches('(')", {PATH: "/"}, "invalid regular expression: missing ): ("),
     ("1 / (destination.port - 80) == 1", {PORT: 80}, "divide by zero"),

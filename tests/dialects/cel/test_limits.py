@@ -1,4 +1,4 @@
-"""No expression keeps a processor busy: it is refused when it is compiled, or it is quick."""
+"""No expression keeps a processor busy: the compiler refuses it, or it is fast."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ BOMBS = {
 def test_a_bomb_is_refused(name: str) -> None:
     found, effort = effort_of(lambda: problem(BOMBS[name]))
     assert "steps, and 3,000,000 are allowed" in found.message
-    assert found.help == "shorten its lists or patterns, or put fewer loops into loops"
-    assert effort < 500  # far more than it takes, far less than running it would
+    assert found.help == "shorten its lists or patterns, or nest fewer loops"
+    assert effort < 500  # far more than compiling takes, far less than running would
 
 
-# The heaviest of their kind that are accepted: the limit is about a tenth of a second.
+# The heaviest accepted expressions of their kind. The limit is about a tenth of a second.
 HEAVY = {
     "a loop": f"{numbers(8000)}.all(x, x < 2)",
     "a loop in a loop": f"{numbers(95)}.all(x, {numbers(95)}.all(y, x == y))",

@@ -1,4 +1,4 @@
-"""A lowered predicate means exactly what the CEL core answers, for every value that is there or absent."""
+"""A lowered predicate has exactly the result of the CEL core, for every present or absent value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eastgate.ir.attributes import MCP_TOOL, PATH, PORT, Attribute, header
 from eastgate.ir.symbolic.trees import truth
 from tests.dialects.cel.offer import compiled
 
-# Small alphabets, so that values and literals often meet.
+# Small alphabets, so that values are often equal to literals.
 TEXTS = ["", "a", "ab", "aba", "b", "é𝒳", "\x01\"\\'\n"]
 NUMBERS = [-1, 0, 80]
 TEXT_OPERANDS = {

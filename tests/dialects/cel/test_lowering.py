@@ -1,4 +1,4 @@
-"""Which expressions become predicates, and which predicates they become."""
+"""Expressions become the right predicates, or none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MINUS = Is(PORT, OneOf(frozenset({-1})))
 A, PATH_THERE, METHOD_THERE, PORT_THERE = (Is(of, Present()) for of in (header("a"), PATH, METHOD, PORT))
 X_OR_ERROR, GET_OR_ERROR = Or((Not(PATH_THERE), X)), Or((Not(METHOD_THERE), GET))
 
-# expression, where it is true, where it is true or errs
+# expression, predicate for true, predicate for true or an error
 TABLE: list[tuple[str, Predicate | None, Predicate | None]] = [
     ("true", ALWAYS, ALWAYS),
     ("false", NEVER, NEVER),
@@ -37,7 +37,7 @@ TABLE: list[tuple[str, Predicate | None, Predicate | None]] = [
     ("request.path == '/x' && request.method == 'GET'", And((X, GET)), And((X_OR_ERROR, GET_OR_ERROR))),
     ("request.path == '/x' || request.method == 'GET'", Or((X, GET)), Or((*X_OR_ERROR.parts, *GET_OR_ERROR.parts))),
     ("request.path != '/x' && request.path != '/x'", And((PATH_THERE, Not(X))), Not(X)),
-    # what is left to evaluation
+    # expressions that are evaluated
     ("request.path.contains('/x')", None, None),
     ("request.path.matches('/x')", None, None),
     ("request.path == request.method", None, None),
@@ -49,7 +49,7 @@ TABLE: list[tuple[str, Predicate | None, Predicate | None]] = [
     ("true ? true : false", None, None),
     ("request.time == timestamp('2026-09-26T10:15:00Z')", None, None),
     ("request.path == '/x' && request.path.contains('/')", None, None),
-    # one side that decides makes the other irrelevant, and sometimes only for one of the two questions
+    # a side that decides makes the other irrelevant, sometimes for one of the two predicates only
     ("false && request.path.contains('/')", NEVER, NEVER),
     ("true || request.path.contains('/')", ALWAYS, ALWAYS),
     ("request.path in [] && request.path.contains('/')", NEVER, None),

@@ -19,7 +19,7 @@ _DESCRIBED = Path(upstream.__file__).with_name("expr.binpb")
 
 
 def _described() -> FileDescriptorSet:
-    """Return the files that describe a checked expression, each after those that it imports."""
+    """Return the files that describe a checked expression, each after its imports."""
     files: dict[str, FileDescriptor] = {}
 
     def add(file: FileDescriptor) -> None:

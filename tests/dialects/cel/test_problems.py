@@ -1,12 +1,12 @@
-"""What is said of an expression that is not right, and what is underlined.
+"""The messages for wrong expressions, and the underlined text.
 
-The table is `problems.txt`, one entry for each expression, which is written with the escapes of Python:
+The table is `problems.txt`, with one entry for each expression in Python escapes:
 
     > request.pth == "a"
     `request.pth` there is no variable `request.pth`
       = did you mean `request.path`?
 
-`python -m tests.dialects.cel.test_problems` writes the table anew; what has changed then is to be read like code.
+`python -m tests.dialects.cel.test_problems` rewrites the table. Review its changes like code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each form of the API accepts, from the least to the most that can be written, and what it is then read as."""
+"""Each form of the API accepts the smallest and the largest valid policy, and reads it correctly."""
 
 from __future__ import annotations
 
@@ -146,14 +146,14 @@ def test_every_form_can_be_audited_first(form: str, mode: str, audit: bool) -> N
 
 
 TARGETS: list[tuple[str, str, tuple[Target, ...]]] = [
-    # 000 and upstream: a list. 001: its Go type is one object, its text speaks of several; files may give either
+    # 000 and upstream: a list. 001: its Go type is one object, and its text describes several; Eastgate accepts both
     ("v1alpha2", "[{kind: Pod, selector: {}}]", (EVERY_POD,)),
     ("v1alpha1", "[{kind: Pod, selector: {}}]", (EVERY_POD,)),
     ("v1alpha1", "{kind: Pod, selector: {}}", (EVERY_POD,)),
     ("v1alpha1", "{kind: Service, name: reviews}", (PodsOfService("shop", "reviews"),)),
     ("v1alpha1", "[{kind: Service, name: a}, {kind: Service, name: b}]", (BEHIND_A, PodsOfService("shop", "b"))),
     ("v1alpha2", "[{kind: Service, name: a}, {kind: Pod, selector: {}}]", (BEHIND_A, EVERY_POD)),
-    # the core group has two spellings and need not be written
+    # the core group has two spellings, and is the default
     *(
         (form, f"[{{{group}kind: Pod, selector: {{}}}}]", (EVERY_POD,))
         for form in ("v1alpha2", "v1alpha1", "x")

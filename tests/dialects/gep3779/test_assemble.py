@@ -1,4 +1,4 @@
-"""From the policies that target a workload to its layers: one for each level, its stages in the order of the ruling."""
+"""Policies that target a workload give its layers: one for each level, with stages in the order of the ruling."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def layers(*policies: Policy, settings: Settings = LITERAL) -> list[Layer]:
 
 
 def chain(*policies: Policy, settings: Settings = LITERAL) -> list[str]:
-    """The stages of the only layer."""
+    """Return the stages of the only layer."""
     (layer,) = layers(*policies, settings=settings)
-    return told(layer.otherwise)
+    return stage_lines(layer.otherwise)
 
 
-def told(one: Chain) -> list[str]:
+def stage_lines(one: Chain) -> list[str]:
     return [_stage(stage) for stage in one.stages]
 
 
 def _stage(stage: Stage) -> str:
-    """A stage in a line: its name, and each of its rules as policy.index, with what it does where that differs."""
+    """Return a stage as a line: its name, and each of its rules as policy.index, with its effect if that differs."""
     match stage:
         case Deny(name, rules) | AllowAny(name, rules):
             words = [_rule(rule) for rule in rules]
@@ -81,7 +81,7 @@ CHAINS = [
     ("allow without rules allows nothing", [C], ["allow:"]),
     ("several allow policies are a union", [A, C, namespaced("z", "ALLOW")], ["allow: a.0, a.1, z.0"]),
     ("deny before allow", [A, B, D], ["deny: b.0, b.1, d.0", "allow: a.0, a.1"]),
-    # audit: recorded before anything decides, and no policy is enforced by it
+    # audit: recorded before any decision; an audited policy enforces nothing
     ("audit alone does not close", [AUDITED], ["audit: audited.0 DENY"]),
     ("audit first", [A, AUDITED], ["audit: audited.0 DENY", "allow: a.0, a.1"]),
     (
@@ -90,7 +90,7 @@ CHAINS = [
         ["audit: audited.0 ALLOW", "deny: b.0, b.1", "allow: a.0, a.1"],
     ),
     ("audited cluster policies", [cluster("x", "Admin", "PASS", audit=True)], ["audit: x.0 PASS"]),
-    # Admin is before everything, Baseline only where no enforced namespaced policy is
+    # Admin precedes everything; Baseline applies only if no enforced namespaced policy does
     ("admin alone falls through", [ADMIN], ["admin: admin.0 deny"]),
     ("baseline alone", [BASELINE], ["baseline: base.0 deny"]),
     ("admin before namespaced", [ADMIN, A, B], ["admin: admin.0 deny", "deny: b.0, b.1", "allow: a.0, a.1"]),
@@ -140,7 +140,7 @@ def test_the_rest_of_a_workload_that_only_deny_policies_target_is_a_setting_and_
     settings: Settings, stages: list[str], readings: tuple[str, ...]
 ) -> None:
     (layer,) = layers(D, settings=settings)
-    assert told(layer.otherwise) == stages
+    assert stage_lines(layer.otherwise) == stages
     assert tuple(map(str, layer.otherwise.readings)) == readings
 
 
@@ -162,7 +162,7 @@ L7 = "enforcementLevel: APPLICATION"
 
 def test_each_level_is_a_layer_of_its_own_and_network_comes_first() -> None:
     found = layers(namespaced("app", "ALLOW", level=L7), A, cluster("admin7", "Admin", "DENY", level=L7), BASELINE)
-    assert [(layer.name, told(layer.otherwise)) for layer in found] == [
+    assert [(layer.name, stage_lines(layer.otherwise)) for layer in found] == [
         ("workload/network", ["allow: a.0, a.1"]),
         ("workload/application", ["admin: admin7.0 deny", "allow: app.0"]),
     ]
@@ -175,7 +175,10 @@ def test_a_level_that_no_policy_targets_has_no_layer() -> None:
 
 def test_baseline_and_deny_only_are_judged_level_by_level() -> None:
     found = layers(A, cluster("base7", "Baseline", "DENY", level=L7), namespaced("d4", "DENY"), settings=ISTIO)
-    assert [told(layer.otherwise) for layer in found] == [["deny: d4.0", "allow: a.0, a.1"], ["baseline: base7.0 deny"]]
+    assert [stage_lines(layer.otherwise) for layer in found] == [
+        ["deny: d4.0", "allow: a.0, a.1"],
+        ["baseline: base7.0 deny"],
+    ]
 
 
 @pytest.mark.parametrize(("level", "refusal"), [("", Refusal.CLOSED), (L7, Refusal.FORBIDDEN)])
@@ -198,7 +201,7 @@ def test_read_as_workloads_a_policy_on_a_service_governs_the_pods_whatever_the_a
     attached = [Attachment(A, REVIEWS), Attachment(D, RATINGS), Attachment(B)]
     (layer,) = dialects.assemble(attached, LITERAL, World())
     assert layer.cases == ()
-    assert told(layer.otherwise) == ["deny: b.0, b.1, d.0", "allow: a.0, a.1"]
+    assert stage_lines(layer.otherwise) == ["deny: b.0, b.1, d.0", "allow: a.0, a.1"]
 
 
 def test_a_policy_that_reaches_a_workload_through_two_services_is_there_once() -> None:
@@ -210,16 +213,16 @@ def test_read_as_traffic_each_service_has_its_chain_and_what_goes_to_the_pod_has
     attached = [Attachment(A, REVIEWS), Attachment(D, RATINGS), Attachment(B), Attachment(ADMIN)]
     (layer,) = dialects.assemble(attached, TRAFFIC, World())
     admin, deny = "admin: admin.0 deny", "deny: b.0, b.1"
-    assert [(str(case.when), told(case.chain)) for case in layer.cases] == [
+    assert [(str(case.when), stage_lines(case.chain)) for case in layer.cases] == [
         ("service is shop/ratings", [admin, "deny: b.0, b.1, d.0", "allow:"]),
         ("service is shop/reviews", [admin, deny, "allow: a.0, a.1"]),
     ]
-    assert told(layer.otherwise) == [admin, deny, "allow:"]
+    assert stage_lines(layer.otherwise) == [admin, deny, "allow:"]
 
 
 def test_read_as_traffic_what_no_policy_governs_is_open() -> None:
     (layer,) = dialects.assemble([Attachment(A, REVIEWS)], TRAFFIC, World())
-    assert told(layer.otherwise) == []
+    assert stage_lines(layer.otherwise) == []
 
 
 def test_read_as_traffic_the_services_are_in_the_order_of_their_names() -> None:

@@ -1,4 +1,4 @@
-"""What a rule means: the predicate that it becomes. Absent is anything, explicitly empty is nothing."""
+"""A rule becomes the right predicate. A missing list matches anything, an explicit empty list nothing."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ FOUR = ("v1alpha2", "v1alpha1", "x", "cluster")
 LIKE_000 = ("v1alpha2", "cluster")
 
 MEANINGS: list[tuple[str, str, Predicate]] = [
-    # ruling 2: a rule with nothing in it matches everything
+    # ruling 2: an empty rule matches everything
     *((form, "{}", ALWAYS) for form in FOUR),
-    # rulings 3 and 4, 000: absent is anything, present and empty is nothing
+    # rulings 3 and 4, 000: a missing list matches anything, an empty list nothing
     *((form, "{authorizationSource: {}}", all_of(NEVER)) for form in LIKE_000),
     *((form, "{authorizationSource: {identities: []}}", all_of(NEVER)) for form in LIKE_000),
     *((form, "{authorizationSource: {serviceAccounts: []}}", all_of(NEVER)) for form in LIKE_000),
@@ -67,7 +67,7 @@ MEANINGS: list[tuple[str, str, Predicate]] = [
     *((form, "{networkAttributes: {}}", ALWAYS) for form in (*LIKE_000, "x")),
     *((form, "{networkAttributes: {ports: []}}", all_of(ports())) for form in (*LIKE_000, "x")),
     *((form, "{networkAttributes: {ports: [80, 443, 80]}}", all_of(ports(80, 443))) for form in (*LIKE_000, "x")),
-    # an empty list beside a filled one adds nothing, and takes nothing away
+    # an empty list beside a filled one changes nothing
     ("v1alpha2", f"{{authorizationSource: {{identities: [{BILLING}], serviceAccounts: []}}}}", all_of(who(BILLING))),
     # service accounts (ruling 6): strings
     ("v1alpha2", "{authorizationSource: {serviceAccounts: [web]}}", all_of(who(sa("shop", "web")))),
@@ -88,7 +88,7 @@ MEANINGS: list[tuple[str, str, Predicate]] = [
         "{authorizationSource: {serviceAccounts: [web]}, networkAttributes: {ports: [80]}}",
         all_of(who(sa("shop", "web")), ports(80)),
     ),
-    # 001: absent lists are anything; sources are ORed, and so are attributes
+    # 001: a missing list matches anything; ANY source and ANY attribute must match
     ("v1alpha1", "{sources: [{serviceAccounts: [pay/web]}]}", all_of(who(sa("pay", "web")))),
     ("v1alpha1", "{sources: [{namespaces: [pay, ops]}]}", all_of(any_of(anyone_of("ops"), anyone_of("pay")))),
     (
@@ -106,7 +106,7 @@ MEANINGS: list[tuple[str, str, Predicate]] = [
         "{sources: [{namespaces: [pay]}], attributes: [{ports: [80]}]}",
         all_of(anyone_of("pay"), ports(80)),
     ),
-    # upstream: `sources: []` is nobody, absent is anybody
+    # upstream: `sources: []` matches no caller, without sources any caller matches
     ("x", "{sources: []}", all_of(NEVER)),
     ("x", "{sources: [], networkAttributes: {ports: [80]}}", all_of(NEVER, ports(80))),
     ("x", f"{{sources: [{{type: SPIFFE, spiffe: '{BILLING}'}}]}}", all_of(who(BILLING))),

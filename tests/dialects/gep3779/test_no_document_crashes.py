@@ -1,7 +1,7 @@
-"""No document crashes the reader: whatever stands in whatever place, there is a policy or there is a reason.
+"""No document crashes the reader. For any value at any place, the result is a policy or a diagnostic.
 
-Each value of the largest valid document of each form is replaced by every sort of wrong value, and left out. Where
-it is replaced by something with no fields in it, that is one mistake, and gets one diagnostic.
+Each value of the largest valid document of each form is replaced by every sort of wrong value, and left out. A
+replacement without fields is one mistake, and gets one diagnostic.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Path = tuple[str | int, ...]
 
 
 def paths(value: Plain, here: Path = ()) -> Iterator[Path]:
-    """Where every value inside this one stands."""
+    """Yield the paths of all values in this value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, child in inner:
         yield (*here, step)
@@ -52,7 +52,7 @@ def paths(value: Plain, here: Path = ()) -> Iterator[Path]:
 
 
 def changed(value: Plain, path: Path, *new: Plain) -> Plain:
-    """The value with one place in it replaced, or left out."""
+    """Return the value with one place in it replaced or left out."""
     result = copy.deepcopy(value)
     parent = result
     for step in path[:-1]:
@@ -65,7 +65,7 @@ def changed(value: Plain, path: Path, *new: Plain) -> Plain:
 
 
 def read(value: Plain, settings: Settings) -> int:
-    """Read a document as the commands do; tells how many findings the policy in it has."""
+    """Read a document as the commands do; return the number of findings in its policy."""
     reading = read_text("policy.json", json.dumps(value), positioned=dialects.reads)
     assert len(reading.documents) + len(reading.reporter.errors) > 0
     for one in filter(dialects.is_policy, reading.documents):

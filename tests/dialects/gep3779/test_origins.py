@@ -1,4 +1,4 @@
-"""Every rule knows the line that it came from, and for each attribute that it looks at, the text that says so."""
+"""Every rule has its line in the manifest, and for each of its attributes the text that names it."""
 
 from __future__ import annotations
 

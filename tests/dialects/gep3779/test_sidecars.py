@@ -1,4 +1,4 @@
-"""Which pods have a proxy, and what is decided at those that have none: with `sidecars: actual`, as in a cluster."""
+"""With `sidecars: actual`, as in a cluster, a pod without a proxy enforces nothing."""
 
 from __future__ import annotations
 

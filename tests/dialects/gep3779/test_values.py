@@ -1,4 +1,4 @@
-"""Single values of a rule: which are accepted and which are not (the wording of the refusals is in tests/broken)."""
+"""Single values of a rule are accepted or rejected (the messages of rejections are in tests/broken)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ REJECTED = {
             "",
             "web",
             "spiffe://",
-            "spiffe://td",  # the CEL that upstream prints accepts it
+            "spiffe://td",  # the CEL of upstream accepts it
             "spiffe://td/",
             "spiffe:///x",
             "spiffe://TD/x",

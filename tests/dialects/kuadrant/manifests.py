@@ -20,7 +20,7 @@ ROUTE: Manifest = {
 
 
 def policy_named(name: str, **metadata: str) -> Manifest:
-    """An AuthPolicy on the route that lets everybody in."""
+    """Return an AuthPolicy on the route that allows every caller."""
     return {
         "apiVersion": "kuadrant.io/v1",
         "kind": "AuthPolicy",
@@ -47,5 +47,5 @@ def rules(*names: str) -> dict[str, object]:
 
 
 def merged(block: str, *names: str) -> dict[str, object]:
-    """A block with the strategy `merge`, and authentication entries of these names."""
+    """Return a block with the strategy `merge`, and authentication entries of these names."""
     return {block: {"strategy": "merge", **rules(*names)}}

@@ -221,7 +221,7 @@ response:
 
 
 def node(text: str, name: str = "policy.yaml") -> Node:
-    """The scheme in a text. In the file it begins in line 5, two columns in."""
+    """Return the scheme in a text. In the file it begins in line 5, in column 3."""
     head = "apiVersion: kuadrant.example/v1\nkind: Scheme\nmetadata: {name: s}\nspec:\n"
     reading = read_text(name, head + indent(text.strip("\n") + "\n", "  "), positioned=lambda *_: True)
     assert reading.reporter.diagnostics == []
@@ -231,7 +231,7 @@ def node(text: str, name: str = "policy.yaml") -> Node:
 
 
 def judge(text: str) -> tuple[Scheme | None, list[Diagnostic]]:
-    """The scheme in a text, if there is one, and everything that was said about it."""
+    """Return the scheme in a text, or None, and all diagnostics about it."""
     return judge_node(node(text))
 
 
@@ -242,7 +242,7 @@ def judge_node(scheme: Node) -> tuple[Scheme | None, list[Diagnostic]]:
 
 
 def scheme(text: str) -> Scheme:
-    """The scheme in a text with which nothing is wrong."""
+    """Return the scheme in a text without errors."""
     read, found = judge(text)
     assert found == []
     assert read is not None
@@ -250,5 +250,5 @@ def scheme(text: str) -> Scheme:
 
 
 def content(read: Scheme) -> dict[str, object]:
-    """What a scheme says, without where it says it."""
+    """Return the content of a scheme without its spans."""
     return {one.name: getattr(read, one.name) for one in fields(read) if one.name != "span"}

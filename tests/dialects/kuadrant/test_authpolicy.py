@@ -1,4 +1,4 @@
-"""An AuthPolicy is read as it is written. Here are also the texts of which the other tests are made."""
+"""An AuthPolicy is read as written. Other tests use the texts of this file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GATEWAY_TARGET = "targetRef: {group: gateway.networking.k8s.io, kind: Gateway, n
 
 
 def policy(name: str, target: str, spec: str, *, created: str = "", audit: bool = False) -> str:
-    """A policy in the namespace `shop`."""
+    """Return a policy in the namespace `shop`."""
     stamp = f', creationTimestamp: "{created}"' if created else ""
     mode = ", annotations: {eastgate.dev/mode: audit}" if audit else ""
     head = f"---\napiVersion: apim.kuadrant.io/v1alpha1\nkind: AuthPolicy\nmetadata: {{name: {name}, namespace: shop"
@@ -32,14 +32,14 @@ def policy(name: str, target: str, spec: str, *, created: str = "", audit: bool 
 
 
 def schemes(*hosts: str, denies: bool = False) -> str:
-    """A scheme for each list of hosts, for everybody or for nobody."""
+    """Return a scheme for each list of hosts, which allows every caller or none."""
     nobody = ", authorization: [{name: none, json: {rules: [{selector: a, operator: eq, value: b}]}}]" if denies else ""
     each = ", ".join(f"{{hosts: [{one}], identity: [{{name: all, anonymous: {{}}}}]{nobody}}}" for one in hosts)
     return f"authSchemes: [{each}]"
 
 
 def gateway(*hostnames: str, name: str = "external", port: int = 80) -> str:
-    """A Gateway in the namespace `shop`, with a listener for each hostname."""
+    """Return a Gateway in the namespace `shop`, with a listener for each hostname."""
     each = (
         "\n".join(
             f"  - {{name: l{place}, port: {port}, protocol: HTTP, hostname: {hostname!r}}}"
@@ -54,7 +54,7 @@ def gateway(*hostnames: str, name: str = "external", port: int = 80) -> str:
 
 
 def route(hostnames: str = "'*.toys.com'", parents: str = "{name: external}", name: str = "toys") -> str:
-    """A route in the namespace `shop`."""
+    """Return a route in the namespace `shop`."""
     return (
         f"---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{name: {name}, namespace: shop}}\n"
         f"spec:\n  hostnames: [{hostnames}]\n  parentRefs: [{parents}]\n"
@@ -63,18 +63,18 @@ def route(hostnames: str = "'*.toys.com'", parents: str = "{name: external}", na
 
 
 def authority(*texts: str) -> Authority:
-    """An authority on manifests with which nothing is wrong."""
+    """Return an authority for valid manifests."""
     reading = read_text("m.yaml", "".join(texts), positioned=dialects.reads)
     return Authority(sort_documents(reading.documents, Settings(), reading.reporter), Settings())
 
 
 def ask(of: Authority, to: str, host: str | None, path: str | None = "/", method: str | None = "GET") -> Decision:
-    """The answer to an anonymous request."""
+    """Return the answer to an anonymous request."""
     return of.decide(Question.of("anonymous", to, host=host, path=path, method=method, headers={}))
 
 
 def policy_of(text: str) -> Policy:
-    """The one policy of a text."""
+    """Return the single policy of a text."""
     (document,) = read_text("p.yaml", text, positioned=dialects.reads).documents
     read = dialects.read_policy(document, Settings(), Reporter())
     assert isinstance(read, Policy)
@@ -82,7 +82,7 @@ def policy_of(text: str) -> Policy:
 
 
 def object_of(text: str) -> WorldObject:
-    """The one object of a text."""
+    """Return the single object of a text."""
     (document,) = read_text("o.yaml", text, positioned=dialects.reads).documents
     found = interpret(cast("Manifest", document), Reporter())
     assert found is not None

@@ -1,4 +1,4 @@
-"""From the policies on a target to its layer: who is asked, in which order, and what is refused."""
+"""Policies on a target give its layer: the schemes that are asked, their order, and the refusals."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ TO_ROUTE, TO_GATEWAY = "route:shop/toys", "gateway:shop/external"
 
 
 def layer(*texts: str) -> Layer:
-    """The layer that some policies make of their target."""
+    """Return the layer of some policies."""
     (only,) = layers([Attachment(policy_of(text), None) for text in texts], Scene(Settings(), World()))
     return only
 
 
-def told(one: Layer) -> list[str]:
-    """Each stage in a line: its name and its rules."""
+def stage_lines(one: Layer) -> list[str]:
+    """Return each stage as a line: its name and its rules."""
     return [
         f"{stage.name}: {', '.join(str(rule.origin) for rule in rules_of(stage))}" for stage in one.otherwise.stages
     ]
 
 
 def scheme_for(one: Layer, host: str | None, method: str = "GET", path: str = "/", sni: str | None = None) -> list[int]:
-    """The places of the schemes that are asked about a request; [404] where none is and one should."""
+    """Return the spans of the schemes that a request asks; [404] if it needs one and has none."""
     values: dict[Attribute, Known] = {HOST: host, METHOD: method, PATH: path, SNI: sni}
     asked: list[int] = []
     for stage in one.otherwise.stages:
@@ -58,7 +58,7 @@ def scheme_for(one: Layer, host: str | None, method: str = "GET", path: str = "/
 
 def test_what_has_no_scheme_is_refused_before_schemes_are_asked() -> None:
     one = layer(policy("p", ROUTE_TARGET, schemes("a.toys.com", "b.toys.com")))
-    assert told(one) == [
+    assert stage_lines(one) == [
         "no-scheme: AuthPolicy/shop/p without an auth scheme for this host",
         "auth: AuthPolicy/shop/p auth scheme 1, AuthPolicy/shop/p auth scheme 2",
     ]
@@ -74,12 +74,12 @@ def test_what_has_no_scheme_is_refused_before_schemes_are_asked() -> None:
 
 def test_a_scheme_for_every_host_leaves_nothing_to_refuse() -> None:
     one = layer(policy("p", ROUTE_TARGET, schemes("'*'", "b.toys.com")))
-    assert told(one) == ["auth: AuthPolicy/shop/p auth scheme 1, AuthPolicy/shop/p auth scheme 2"]
+    assert stage_lines(one) == ["auth: AuthPolicy/shop/p auth scheme 1, AuthPolicy/shop/p auth scheme 2"]
 
 
 def test_without_schemes_everything_selected_is_refused() -> None:
     one = layer(policy("p", ROUTE_TARGET, "rules: [{paths: [/admin]}]"))
-    assert told(one) == ["no-scheme: AuthPolicy/shop/p without an auth scheme for this host"]
+    assert stage_lines(one) == ["no-scheme: AuthPolicy/shop/p without an auth scheme for this host"]
     assert scheme_for(one, "a.toys.com", path="/admin") == [404]
     assert scheme_for(one, "a.toys.com") == []
 
@@ -141,7 +141,7 @@ def test_an_audit_is_observed_and_asks_nobody() -> None:
         policy("a", ROUTE_TARGET, RULES + schemes("'*'"), audit=True),
         policy("b", ROUTE_TARGET, schemes("'*'")),
     )
-    assert told(one) == [
+    assert stage_lines(one) == [
         "audit: AuthPolicy/shop/a rule 0, AuthPolicy/shop/a rule 1",
         "auth: AuthPolicy/shop/b auth scheme 1",
     ]
@@ -175,10 +175,14 @@ def test_the_oldest_is_in_force(policies: Sequence[tuple[str, str, bool]], winne
 def test_only_the_one_in_force_asks_in_any_order() -> None:
     one = policy("one", ROUTE_TARGET, schemes("'*'"), created=NEW)
     other = policy("other", ROUTE_TARGET, schemes("'*'"), created=OLD)
-    assert told(layer(one, other)) == told(layer(other, one)) == ["auth: AuthPolicy/shop/other auth scheme 1"]
+    assert (
+        stage_lines(layer(one, other))
+        == stage_lines(layer(other, one))
+        == ["auth: AuthPolicy/shop/other auth scheme 1"]
+    )
 
 
-# Both levels, as a request passes them
+# Both levels, in the order of a request
 
 ON_ROUTE = policy("on-route", ROUTE_TARGET, "rules: [{paths: [/r, /both]}]\n" + schemes("'*.toys.com'", denies=True))
 ON_GATEWAY = policy("on-gateway", GATEWAY_TARGET, "rules: [{paths: [/g, /both]}]\n" + schemes("'*'", denies=True))

@@ -1,4 +1,4 @@
-"""One change at a time: which policy is in force, and where, is as if everything were read anew."""
+"""After each change, the policies in force are those of a fresh read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OLDEST = policy("oldest", ROUTE_TARGET, "rules: [{paths: [/x]}]", created="2022-
 
 
 def by(of: Authority, path: str = "/") -> str | None:
-    """The policy that decides about a request to the route."""
+    """Return the policy that decides about a request to the route."""
     found = ask(of, TO, "a.toys.com", path).policy
     return found.rpartition("/")[2] if found is not None else None
 
@@ -83,6 +83,6 @@ def test_a_route_that_moves_away_from_the_hosts_makes_an_error_of_the_status() -
     with pytest.raises(ManifestError):
         one.update(put=[object_of(route("b.toys.com"))])
     assert reasons(one) == {"p": "HTTPRouteProtected"}
-    one._live.put(object_of(route("b.toys.com")))  # as a cluster would, which asks nobody
+    one._live.put(object_of(route("b.toys.com")))  # as a cluster does, which asks no one
     decision = ask(one, TO, "b.toys.com")
     assert [condition.reason for _, condition in decision.conditions] == ["Error"]

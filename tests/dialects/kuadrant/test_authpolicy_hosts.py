@@ -1,4 +1,4 @@
-"""Hosts with wildcards: which are inside which, and which requests they mean."""
+"""Hosts with wildcards: the hosts inside of them, and the requests that they match."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eastgate.engine.reference import holds
 from eastgate.ir import ALWAYS, Known, Predicate, Request
 from eastgate.ir.attributes import HOST, SNI, Attribute
 
-# Inner, outer, and whether it is inside: Kuadrant's own table, and what the ruling adds to it.
+# Inner, outer, and whether it is inside: Kuadrant's own table, and the additions of the ruling.
 INSIDE = [
     ("foo.com", "foo.com", True),
     ("foo.com", "bar.com", False),
@@ -141,9 +141,9 @@ def test_a_host_may_be_written(host: str) -> None:
         ("https://A.com:443/x", "it is a URL", "write a.com"),
         ("a.com/x", "it has a path", "write a.com"),
         ("a.com.", "it ends with a dot", "write a.com"),
-        ("*a.com", "`*` may stand only for its first labels", None),
-        ("a.*.com", "`*` may stand only for its first labels", None),
-        ("*.*.com", "`*` may stand only for its first labels", None),
+        ("*a.com", "`*` is allowed for its first labels only", None),
+        ("a.*.com", "`*` is allowed for its first labels only", None),
+        ("*.*.com", "`*` is allowed for its first labels only", None),
         ("a..com", "it is not a DNS name", None),
         ("a_b.com", "it is not a DNS name", None),
         ("a.com\n", "it is not a DNS name", None),

@@ -1,4 +1,4 @@
-"""Questions about a route: every Gateway that it is attached to is on the way, and hosts that it does not take."""
+"""Questions about a route include every Gateway of the route, and hosts that the route does not accept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of policies beside their targets and each other, and the condition that each would show."""
+"""Findings about policies, their targets and each other, and the condition of each policy."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def read(*texts: str) -> Manifests:
     return sort_documents(reading.documents, Settings(), reading.reporter)
 
 
-def said(*texts: str) -> list[tuple[str, str]]:
-    """Each finding: its code, and what it underlines."""
+def findings_of(*texts: str) -> list[tuple[str, str]]:
+    """Return each finding: its code and the underlined text."""
     return [(one.code.id, one.span.underlined if one.span else "") for one in read(*texts).reporter]
 
 
-# The hostnames of a route, the hosts of a rule, and those of them that are outside.
+# The hostnames of a route, the hosts of a rule, and the rule hosts that are outside.
 ROUTES = [
     ("'*.toystore.com'", "'*.carstore.com'", ["'*.carstore.com'"]),  # the document's picture: rejected
     ("'*.toystore.com'", "admin.toystore.com", []),  # and accepted
@@ -52,15 +52,15 @@ ROUTES = [
 @pytest.mark.parametrize(("hostnames", "hosts", "outside"), ROUTES)
 def test_each_host_of_a_rule_is_inside_of_one_of_the_route(hostnames: str, hosts: str, outside: list[str]) -> None:
     texts = route(hostnames), policy("p", ROUTE_TARGET, f"rules: [{{hosts: [{hosts}]}}]\n{schemes(hosts)}")
-    assert said(*texts) == [("EG5008", host) for host in outside]
+    assert findings_of(*texts) == [("EG5008", host) for host in outside]
 
 
 def test_on_a_gateway_a_rule_may_have_any_host() -> None:
     rules = "rules: [{hosts: [anything.org]}]\n"
-    assert said(gateway("*.toys.com"), policy("p", GATEWAY_TARGET, rules + schemes("anything.org"))) == []
+    assert findings_of(gateway("*.toys.com"), policy("p", GATEWAY_TARGET, rules + schemes("anything.org"))) == []
 
 
-# Rules, the hosts of the scheme, and those of them that no rule has; on a target with the hostname *.toys.com.
+# Rules, the hosts of the scheme, and the scheme hosts without a rule; the target has the hostname *.toys.com.
 SCHEMES = [
     ("[{hosts: [a.toys.com]}]", "a.toys.com", []),
     ("[{hosts: [a.toys.com]}]", "a.toys.com, b.toys.com", ["b.toys.com"]),
@@ -78,14 +78,14 @@ def test_each_host_of_a_scheme_is_inside_of_one_of_the_rules(
     target: str, rules: str, hosts: str, outside: list[str]
 ) -> None:
     texts = gateway("*.toys.com"), route(), policy("p", target, f"rules: {rules}\n{schemes(hosts)}")
-    assert said(*texts) == [("EG5009", host) for host in outside]
+    assert findings_of(*texts) == [("EG5009", host) for host in outside]
 
 
 def test_of_a_target_that_is_not_there_no_host_is_known() -> None:
-    assert said(policy("p", ROUTE_TARGET, "rules: [{hosts: [a.b]}]\n" + schemes("a.b"))) == [("EG5012", "toys")]
-    assert said(policy("p", ROUTE_TARGET, schemes("a.b"))) == [("EG5012", "toys")]
+    assert findings_of(policy("p", ROUTE_TARGET, "rules: [{hosts: [a.b]}]\n" + schemes("a.b"))) == [("EG5012", "toys")]
+    assert findings_of(policy("p", ROUTE_TARGET, schemes("a.b"))) == [("EG5012", "toys")]
     outside = policy("p", ROUTE_TARGET, "rules: [{hosts: [a.b]}]\n" + schemes("c.d"))
-    assert said(outside) == [("EG5012", "toys"), ("EG5009", "c.d")]
+    assert findings_of(outside) == [("EG5012", "toys"), ("EG5009", "c.d")]
 
 
 def test_a_rejected_policy_is_no_policy_and_its_document_is_kept() -> None:
@@ -100,11 +100,11 @@ def test_a_rejected_policy_is_no_policy_and_its_document_is_kept() -> None:
 def test_targets_of_one_name_and_two_kinds_are_two_targets() -> None:
     on_gateway = GATEWAY_TARGET.replace("external", "toys")
     texts = gateway(name="toys"), route(parents="{name: toys}")
-    assert said(*texts, policy("a", ROUTE_TARGET, EVERYBODY), policy("b", on_gateway, EVERYBODY)) == []
+    assert findings_of(*texts, policy("a", ROUTE_TARGET, EVERYBODY), policy("b", on_gateway, EVERYBODY)) == []
 
 
 def condition(name: str, *texts: str) -> Condition:
-    """What the policy of a name would show."""
+    """Return the condition of the policy with a name."""
     found = read(*texts)
     policies = [one for one in found.policies if isinstance(one, Policy)]
     (mine,) = (one for one in policies if one.ref.name == name)
@@ -154,7 +154,7 @@ def test_of_two_the_one_that_is_not_in_force_says_so(first: str, second: str, wh
     message = f"not in force: AuthPolicy/shop/a has the same target, and {why}"
     assert condition("a", *texts).status == "True"
     assert condition("b", *texts) == Condition("Available", "False", "Conflicted", message)
-    assert said(*texts) == [("EG5013", "b")]
+    assert findings_of(*texts) == [("EG5013", "b")]
 
 
 def test_an_audit_protects_nothing_and_is_in_nobodys_way() -> None:
@@ -166,7 +166,7 @@ def test_an_audit_protects_nothing_and_is_in_nobodys_way() -> None:
     message = "HTTPRoute is not protected: the policy only audits"
     assert condition("a", *texts) == Condition("Available", "False", "Audit", message)
     assert condition("b", *texts).status == "True"
-    assert said(*texts) == []
+    assert findings_of(*texts) == []
 
 
 def test_conditions_come_with_a_decision() -> None:

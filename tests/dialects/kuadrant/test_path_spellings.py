@@ -1,4 +1,4 @@
-"""Paths in other than their canonical spelling, where an expression looks at the path: why they are refused."""
+"""A path that is not in its canonical spelling is refused if an expression reads the path."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_reason_names_the_rule_that_looks_at_the_path_and_its_policy() -> No
     decision = _authority(_AT_GATEWAY).decide(question)
     assert (decision.allowed, decision.status, decision.policy) == (False, 400, "AuthPolicy/a/outer")
     assert decision.reason.endswith(
-        "denies it: its path is not in its canonical spelling, and authorization `me` looks at the path"
+        "denies it: its path is not in its canonical spelling, and authorization `me` reads the path"
     )
 
 
@@ -79,13 +79,13 @@ def test_an_authorizer_refuses_whatever_is_not_canonical_as_a_proxy_hands_it_on(
 ) -> None:
     settings = Settings.from_mapping({"authorinoCompat": compat}).enforced()
     authority = _authority([*_AT_GATEWAY, _AUTH_CONFIG], settings)
-    authorizer = LiveAuthorizer(authority, Lock(), _Nobody())
+    authorizer = LiveAuthorizer(authority, Lock(), _DenyingAuthorizers())
     check = ProxyCheck(ANONYMOUS, "GET", path, "users.example", {}, to=target)
     answer = authorizer.decide(check)
     assert (answer.allowed, answer.status) == (False, 400)
 
 
-class _Nobody:
+class _DenyingAuthorizers:
     def ask(self, name: str, check: ProxyCheck) -> str:  # noqa: ARG002
         return "deny"
 

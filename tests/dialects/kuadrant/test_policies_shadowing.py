@@ -1,4 +1,4 @@
-"""What each rule of policies on one way is shadowed by, beside the rules in force."""
+"""Shadowed rules of merged policies, with the rules in force that shadow them."""
 
 from __future__ import annotations
 

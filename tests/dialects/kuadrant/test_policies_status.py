@@ -1,4 +1,4 @@
-"""What the status of an AuthPolicy of today shows."""
+"""The status of an AuthPolicy of today."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the guides of Authorino teach, in both styles: what is evaluated here is read, and the rest is refused.
+"""The schemes of Authorino's guides, in both styles: supported features are read, and others are refused.
 
-`scheme_guides.txt` has a scheme after each guide, named as the guide is, in the old style and in the new one.
+`scheme_guides.txt` has a scheme for each guide, with the name of the guide, in the old style and in the new one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a scheme means: the same model from either style, with its defaults, and with the places where it is written."""
+"""A scheme becomes the same model from either style, with its defaults and its spans."""
 
 from __future__ import annotations
 

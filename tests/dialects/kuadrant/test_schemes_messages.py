@@ -1,8 +1,8 @@
-"""What is said about a scheme that is wrong: the code, the underlined text, the sentence, and what to write.
+"""The diagnostics of wrong schemes: the code, the underlined text, the message, and the help.
 
-`scheme_messages.txt` has one block for each mistake; `pytest tests/dialects/kuadrant --update` writes what is said
-into it anew. A block begins with its name and what stands around it: a scheme of 2022 in the style old or new, nothing
-(whole), or an AuthConfig (config).
+`scheme_messages.txt` has one block for each mistake; `pytest tests/dialects/kuadrant --update` rewrites the diagnostics
+in it. A block begins with its name and its surroundings: a scheme of 2022 in the style old or new, nothing (whole), or
+an AuthConfig (config).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Block:
 
     @property
     def text(self) -> str:
-        """The scheme: what is written, and around it what its style needs."""
+        """Return the scheme: the text of the block, and around it the required fields of its style."""
         word, hosts, identities = START[self.style]
         return hosts + ("" if self.written.startswith(word) else identities) + self.written
 
@@ -57,7 +57,7 @@ def _halves(body: str) -> tuple[str, str]:
 
 
 def judged(block: Block) -> tuple[Scheme | None, list[Diagnostic]]:
-    """What is said about a scheme: of an AuthPolicy of 2022, or of an AuthConfig."""
+    """Return the diagnostics of a scheme: of an AuthPolicy of 2022, or of an AuthConfig."""
     if block.style != "config":
         return judge(block.text)
     written = node(block.text)

@@ -1,4 +1,4 @@
-"""No scheme crashes the reader: whatever stands in whatever place, there is a scheme or there is a reason.
+"""No scheme crashes the reader. For any value at any place, the result is a scheme or a diagnostic.
 
 Each value of the largest scheme of each style is replaced by every sort of wrong value, and left out.
 """
@@ -20,7 +20,7 @@ HEAD = {"apiVersion": "kuadrant.example/v1", "kind": "Scheme", "metadata": {"nam
 
 
 def findings(value: Plain) -> int:
-    """Read a scheme; tells how many findings there are."""
+    """Read a scheme; return the number of findings."""
     text = json.dumps({**HEAD, "spec": value})
     (document,) = read_text("policy.json", text, positioned=lambda *_: True).documents
     assert document.node is not None
@@ -42,5 +42,5 @@ def test_there_is_a_scheme_or_there_is_a_reason(text: str) -> None:
 
 
 def is_pattern(path: Path) -> bool:
-    """Whether conditions may refer to it."""
+    """Return whether conditions may refer to the value at a path."""
     return path[0] == "patterns"

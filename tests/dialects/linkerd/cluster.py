@@ -1,4 +1,4 @@
-"""A small cluster for tests: pods of one namespace, and what is written about them."""
+"""A small cluster for tests: pods of one namespace, and their policies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ IDENTITY_PORTS = "config.linkerd.io/proxy-require-identity-inbound-ports"
 
 
 def pod(name: str = "web", annotations: str = "{}", more: str = "", app: str = "web") -> str:
-    """A pod with the ports http (80 and, in its second container, 81) and admin (90)."""
+    """Return a pod with the ports http (80 and, in its second container, 81) and admin (90)."""
     return f"""---
 apiVersion: v1
 kind: Pod

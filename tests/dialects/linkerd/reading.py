@@ -33,7 +33,7 @@ SERVER = "targetRef: {group: policy.linkerd.io, kind: Server, name: web}\n"
 
 
 def mesh_name(account: str, namespace: str = "shop") -> str:
-    """What Linkerd calls a service account."""
+    """Return Linkerd's name of a service account."""
     return f"{account}.{namespace}.serviceaccount.identity.linkerd.cluster.local"
 
 
@@ -49,13 +49,13 @@ CALL: Mapping[Attribute, Known] = {
 
 
 def call(change: Mapping[Attribute, Known] | None = None) -> Request:
-    """A request of `web`, with some attributes changed; its path is spelt as proxies compare it."""
+    """Return a request of `web` with some attributes changed. Its path is in the canonical form."""
     values = {**CALL, **(change or {})}
     return Request({SENT_PATH: values[PATH], **values})
 
 
 def manifest(kind: str, spec: str, metadata: str = META, version: str | None = None) -> str:
-    """A resource, in its latest version. The spec begins in line 5."""
+    """Return a resource in its latest version. The spec begins in line 5."""
     written = indent(dedent(spec).strip(), "  ")
     return (
         f"apiVersion: {GROUP}/{version or VERSIONS[kind][-1]}\nkind: {kind}\nmetadata: {metadata}\nspec:\n{written}\n"
@@ -63,7 +63,7 @@ def manifest(kind: str, spec: str, metadata: str = META, version: str | None = N
 
 
 def judge(text: str, settings: Settings = DEFAULT) -> tuple[LinkerdResource | None, list[Diagnostic]]:
-    """The resource in a text, if there is one, and everything that was said about it."""
+    """Return the resource in a text, or None, and all diagnostics about it."""
     reporter = Reporter()
     read = dialects.read_policy(document(text), settings, reporter)
     assert read is None or isinstance(read, LinkerdResource)
@@ -73,7 +73,7 @@ def judge(text: str, settings: Settings = DEFAULT) -> tuple[LinkerdResource | No
 def resource(
     model: type[R], spec: str, metadata: str = META, version: str | None = None, settings: Settings = DEFAULT
 ) -> R:
-    """The resource of a model's kind with this spec, with which nothing is wrong but what Linkerd would warn of."""
+    """Return the resource of a model's kind with this spec. It may have warnings of Linkerd, but no errors."""
     kind = "HTTPRoute" if model.__name__ == "HttpRoute" else model.__name__
     read, found = judge(manifest(kind, spec, metadata, version), settings)
     assert [one.code.id for one in found if one.is_error] == []
@@ -82,12 +82,12 @@ def resource(
 
 
 def authority(text: str, settings: Settings = DEFAULT) -> Authority:
-    """The authority over the manifests in a text."""
+    """Return the authority over the manifests in a text."""
     reading = read_text("cluster.yaml", text, positioned=dialects.reads)
     return Authority(sort_documents(reading.documents, settings, reading.reporter), settings)
 
 
 def outcome(of: Authority, point: str, change: Mapping[Attribute, Known] | None = None) -> Outcome:
-    """What becomes of a call at a workload."""
+    """Return the outcome of a call at a workload."""
     program = programs_of(of).program(point)
     return program.outcome(programs_of(of).decide(point, call(change)))

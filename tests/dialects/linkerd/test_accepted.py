@@ -1,4 +1,4 @@
-"""What each resource accepts in each of its versions, from the least to the most that can be written."""
+"""Each resource in each version accepts the smallest and the largest valid document."""
 
 from __future__ import annotations
 

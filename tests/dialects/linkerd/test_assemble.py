@@ -1,4 +1,4 @@
-"""From resources to the layer of a workload: port, then Server, then route, then the union of what is authorized."""
+"""Resources give the layer of a workload: port, then Server, then route, then the union of authorizations."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ CLIENTS = mesh("clients", mesh_name("web"))
 
 
 def layer(text: str, settings: Settings = DEFAULT) -> Layer:
-    """The one layer of the pod `web`."""
+    """Return the single layer of the pod `web`."""
     (only,) = programs_of(authority(text, settings)).program("shop/web").layers
     return only
 
 
-def told(chain: Chain) -> list[str]:
-    """Each stage in a line: its name and refusal, and its rules by the policy or by what they are."""
+def stage_lines(chain: Chain) -> list[str]:
+    """Return each stage as a line: its name and refusal, and its rules by their policy or origin."""
     lines = []
     for stage in chain.stages:
         assert isinstance(stage, AllowAny | Observe)
@@ -59,8 +59,8 @@ def _called(rule: Rule) -> str:
 
 
 def cases(one: Layer) -> list[tuple[str, list[str]]]:
-    """What each chain is for, and what it says."""
-    return [(str(chain.scope), told(chain)) for chain in one.chains]
+    """Return the scope of each chain, and its stages."""
+    return [(str(chain.scope), stage_lines(chain)) for chain in one.chains]
 
 
 ELSEWHERE = ("no Server has this port", ["authorized (403): default policy all-unauthenticated"])
@@ -165,13 +165,13 @@ def test_a_workload_that_nobody_mentions_has_no_layer() -> None:
     assert programs_of(authority(pod())).program("shop/web").layers == ()
 
 
-# Who owns a port
+# Owners of a port
 
 OLD, NEW = "creationTimestamp: '2025-01-01T00:00:00Z'", "creationTimestamp: '2026-01-01T00:00:00Z'"
 OWNERS = [
     ([("b", OLD), ("a", NEW)], "b"),
     ([("b", OLD), ("a", OLD)], "a"),
-    ([("b", ""), ("a", OLD)], "b"),  # without a time: before all others
+    ([("b", ""), ("a", OLD)], "b"),  # without a creation time: before all others
     ([("b", ""), ("a", "")], "a"),
     ([("a", f"{OLD}, {AUDIT}"), ("b", NEW)], "b"),
 ]
@@ -190,7 +190,7 @@ def test_a_server_with_a_name_owns_all_ports_of_that_name_but_those_of_an_older_
     assert [outcome(of, "shop/web", {PORT: port}).allowed for port in (80, 81, 90)] == [True, False, False]
 
 
-# What a denied client sees
+# The response to a denied client
 
 Change = dict[Attribute, Known]
 TCP: Change = {METHOD: None, PATH: None}

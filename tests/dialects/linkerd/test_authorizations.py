@@ -1,4 +1,4 @@
-"""What authorizes clients on a Server, on a route, on a workload; and what becomes of references."""
+"""Authorizations of clients on a Server, a route or a workload, and the effect of references."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ ACCOUNT = "{kind: ServiceAccount, name: web}"
 NOBODY: dict[Attribute, Known] = {MESH_NAME: None}
 FAR: dict[Attribute, Known] = {ADDRESS: "8.8.8.8"}
 
-# References; whether they let in `web` inside, nobody inside, `web` from far away
+# References; whether `web` inside, an anonymous caller inside, and `web` from outside are allowed
 REQUIRED = [
     ("", (True, True, True)),
     (MESH_REF, (True, False, True)),
@@ -107,7 +107,7 @@ REQUIRED = [
     # several of a kind are ANDed (ruling 32)
     (f"{MESH_REF}, {MESH_REF.replace('clients', 'others')}", (False, False, False)),
     (f"{ACCOUNT}, {ACCOUNT.replace('web', 'vote')}", (False, False, False)),
-    # one that does not exist, and nobody gets in (ruling 33)
+    # a missing authentication authorizes no client (ruling 33)
     (MESH_REF.replace("clients", "missing"), (False, False, False)),
     (f"{NETWORK_REF}, {MESH_REF.replace('}', ', namespace: pay}')}", (False, False, False)),
     (f"{MESH_REF}, {NETWORK_REF.replace('office', 'clients')}", (False, False, False)),

@@ -1,4 +1,4 @@
-"""A change is felt by exactly the workloads that it is about; those that decide alike share a program."""
+"""A change affects exactly the workloads that it concerns. Workloads with equal decisions share a program."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def object_of(text: str) -> WorldObject:
 
 
 def put(of: Authority, policy: dialects.Policy) -> frozenset[Point]:
-    """Put a policy, and return the points that it touches."""
+    """Put a policy, and return the affected points."""
     return of.apply(Changes(Manifests(of.settings, [], [policy]))).points
 
 
 def decisions(of: Authority) -> dict[str, tuple[int, int]]:
-    """What a client of the mesh sees at `/` and at `/api` of every pod."""
+    """Return the decisions about a client of the mesh at `/` and at `/api` of every pod."""
     return {
         point: (outcome(of, point).status, outcome(of, point, {PATH: "/api"}).status)
         for point in EVERY_POD
@@ -70,7 +70,7 @@ def differing(before: dict[str, tuple[int, int]], of: Authority) -> list[str]:
     return [point for point in EVERY_POD if before[point] != after[point]]
 
 
-# What there is; what is put; the pods at which that changes a decision
+# The existing objects, the new object, and the pods whose decisions change
 PUT = [
     ("a Server closes its port", "", ONE_SERVER, [WEB, TWIN]),
     ("a Server of every pod", "", server(), [WEB, TWIN, DB]),

@@ -1,4 +1,4 @@
-"""Who a client is and where it calls from: which names, addresses and default policies let whom in."""
+"""Names, addresses and default policies allow the right clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.dialects.linkerd.reading import DEFAULT, WEB, call
 
 SPIFFE = "spiffe://td/web.west.example.com"
 
-# Identities that are written; names that they let in; names that they do not
+# Written identities, names that they allow, and names that they do not allow
 NAMES: list[tuple[list[str], list[str], list[str | None]]] = [
     ([WEB], [WEB], [None, "", f"x.{WEB}", WEB.upper()]),
     (["*"], [WEB, "a"], [None, SPIFFE]),
@@ -24,7 +24,7 @@ NAMES: list[tuple[list[str], list[str], list[str | None]]] = [
     (["*.west.example.com"], [], [None, SPIFFE, "a.west.example.com.evil"]),
     ([SPIFFE], [SPIFFE], [f"{SPIFFE}/x", WEB, None]),
     (["*.west.example.com", WEB, SPIFFE], ["a.west.example.com", WEB, SPIFFE], ["b", None]),
-    (["foo.*.x"], ["foo.*.x"], ["foo.a.x"]),  # only a `*` that comes first is one
+    (["foo.*.x"], ["foo.*.x"], ["foo.a.x"]),  # only a `*` at the start is a wildcard
     ([], [], [WEB, None]),
 ]
 
@@ -65,7 +65,7 @@ def test_a_client_is_in_a_network_and_in_none_of_its_exceptions(
 
 
 INSIDE, OUTSIDE = "10.1.2.3", "8.8.8.8"
-# A policy; whether it lets in: a name inside, nobody inside, a name outside, nobody outside
+# A policy; whether it allows a name inside, an anonymous caller inside, a name outside, an anonymous caller outside
 POLICIES = [
     (InboundPolicy.ALL_UNAUTHENTICATED, (True, True, True, True)),
     (InboundPolicy.ALL_AUTHENTICATED, (True, False, True, False)),

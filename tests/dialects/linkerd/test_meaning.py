@@ -1,4 +1,4 @@
-"""What each resource means: from a document to its model."""
+"""Each resource becomes the right model."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ FAR: Change = {ADDRESS: "8.8.8.8"}
 SPIFFE: Change = {MESH_NAME: "spiffe://td/x"}
 OTHER: Change = {MESH_NAME: mesh_name("web", "pay")}
 
-# What is written of the client; which calls of `web` from within the cluster it lets in, and which not
+# The written client, calls of `web` in the cluster that it allows, and calls that it does not allow
 CLIENTS: list[tuple[str, list[Change], list[Change]]] = [
     ("{unauthenticated: true}", [{}, NOBODY], [FAR]),
     ("{unauthenticated: true, networks: []}", [{}, NOBODY], [FAR]),
@@ -116,7 +116,7 @@ CLIENTS: list[tuple[str, list[Change], list[Change]]] = [
     ("{meshTLS: {serviceAccounts: [{name: web}], identities: ['*.pay.serviceaccount.identity.linkerd.cluster.local']}}",
      [{}, OTHER], [NOBODY]),
     ("{meshTLS: {identities: ['*']}, networks: [{cidr: 8.0.0.0/8}]}", [FAR], [{}, {**FAR, **NOBODY}]),
-    # accepted, and then authorizes nobody
+    # accepted, and authorizes no client
     ("{}", [], [{}, NOBODY]),
     ("{unauthenticated: false}", [], [{}, NOBODY]),
     ("{meshTLS: {}}", [], [{}, NOBODY]),

@@ -1,4 +1,4 @@
-"""Every rule knows the line that it came from, and for each attribute that it looks at, the text that says so."""
+"""Every rule has its line in the manifest, and for each of its attributes the text that names it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_what_is_only_referred_to_has_no_rules_of_its_own() -> None:
 
 
 def rules(text: str, settings: Settings = DEFAULT) -> dict[str, Rule]:
-    """The rules of the pod `web`, by what they are called."""
+    """Return the rules of the pod `web`, by their origins."""
     layers: tuple[Layer, ...] = programs_of(authority(text, settings)).program("shop/web").layers
     stages = [stage for layer in layers for chain in layer.chains for stage in chain.stages]
     return {str(rule.origin): rule for stage in stages for rule in rules_of(stage)}
@@ -111,7 +111,7 @@ def test_what_nobody_wrote_says_what_it_is() -> None:
     found = rules(pod(more="livenessProbe: {httpGet: {path: /healthz, port: 80}}") + server())
     assert set(found) == {
         "default policy all-unauthenticated (setting linkerdDefaultPolicy)",
-        "localhost, which Linkerd's proxy always lets in,",
+        "localhost, which Linkerd's proxy always allows,",
         "the route that Linkerd makes for probes",
     }
 
@@ -121,7 +121,7 @@ def test_a_default_says_who_chose_it_and_points_there() -> None:
     label = f"default policy all-authenticated (annotation {DEFAULT_POLICY} of namespace shop)"
     span = rules(text)[label].origin.span
     assert span is not None
-    assert span.line == text.splitlines().index("kind: Namespace")  # the line before: where the document begins
+    assert span.line == text.splitlines().index("kind: Namespace")  # the line before: the start of the document
 
 
 def test_an_access_policy_is_a_rule_of_its_server() -> None:

@@ -1,4 +1,4 @@
-"""Which route a request takes: the order of cases, and that it is the proxy's choice of the best match."""
+"""A request takes the route that the proxy chooses as the best match."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ A, B = ValueMatch("a", "1"), ValueMatch("b", "1")
 
 
 def request(path: str = "/a", method: str = "GET", host: str | None = "x.example.com", **values: str) -> Request:
-    """A request with the headers `a` and `b` and the query parameters `q` and `r` that are given."""
+    """Return a request with the given values of the headers `a` and `b` and the query parameters `q` and `r`."""
     known: dict[Attribute, Known] = {PATH: path, SENT_PATH: path, METHOD: method, HOST: host}
     known |= {header(name): values.get(name) for name in ("a", "b")}
     known |= {query(name): values.get(name) for name in ("q", "r")}
@@ -62,7 +62,7 @@ def request(path: str = "/a", method: str = "GET", host: str | None = "x.example
 
 
 def taken(routes: list[InboundRoute], asked: Request) -> str | None:
-    """The route that Linkerd's proxy takes, and so does ours where the path is spelt as paths are compared."""
+    """Return the route that Linkerd's proxy takes. Eastgate's proxy takes the same one if the path is canonical."""
     native, ours = (
         next(
             (case.route.name for case in route_cases(routes, match_predicates(plane)) if holds(case.when, asked)), None
@@ -74,7 +74,7 @@ def taken(routes: list[InboundRoute], asked: Request) -> str | None:
 
 
 EVERYTHING = route("everything", RouteMatch())
-# Routes, the older first; a request; which of them takes it
+# Routes, the older first; a request; the route that it takes
 CHOICES: list[tuple[str, list[InboundRoute], Request, str | None]] = [
     ("nothing", [], request(), None),
     ("a longer prefix", [EVERYTHING, route("a", prefix("/a"))], request("/a/b"), "a"),
@@ -202,7 +202,7 @@ def test_the_best_match_takes_a_call(routes: list[InboundRoute], asked: Request,
         (replace(EVERYTHING, parents=()), False),
         (replace(EVERYTHING, parents=(replace(WEB, name="other"),)), False),
         (replace(EVERYTHING, parents=(replace(WEB, group=GATEWAY_GROUP),)), False),
-        # one parent that Linkerd cannot use, and it drops the whole route
+        # if Linkerd cannot use one parent, it drops the whole route
         (replace(EVERYTHING, parents=(replace(WEB, namespace="pay"), WEB)), False),
         (replace(EVERYTHING, parents=(replace(WEB, name="other", port=80), WEB)), False),
         (replace(EVERYTHING, parents=(replace(WEB, section_name="a"),)), False),
@@ -236,11 +236,11 @@ def test_routes_are_in_the_order_of_age_then_name_then_group() -> None:
     assert usable_routes(mixed, "web", "HTTPRoute") == [*dated, *undated]
 
 
-# Generated: what the proxy does, written down plainly
+# Generated routes, with a simple implementation of the proxy's choice
 
 
 def proxy_choice(routes: list[InboundRoute], asked: Request) -> str | None:
-    """The route with the greatest summary; the first of those that are equal."""
+    """Return the route with the greatest key; the first of equal ones."""
     best: tuple[tuple[object, ...], str] | None = None
     for one in routes:
         hosts = [found for host in one.hostnames if (found := _host(host, asked.values[HOST])) is not None]
@@ -328,7 +328,7 @@ def grpc_routes(draw: st.DrawFn) -> list[InboundRoute]:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a generated request has."""
+    """The attributes of a generated request."""
 
     path: str
     method: str

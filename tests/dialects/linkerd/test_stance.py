@@ -1,4 +1,4 @@
-"""What a workload itself says about its inbound policy: annotations of the pod and of its namespace, ports, probes."""
+"""The stance of a workload: annotations of the pod and of its namespace, ports and probes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.dialects.linkerd.reading import DEFAULT, authority, outcome
 
 
 def stance(text: str, settings: Settings = DEFAULT) -> Stance | None:
-    """What the pod `web` says of itself."""
+    """Return the stance of the pod `web`."""
     of = authority(text, settings)
     found = DIALECT.stance_of(
         of.world.workloads["shop/web"], programs_of(of).attached("shop/web"), Scene(settings, of.world)
@@ -37,7 +37,7 @@ def stance(text: str, settings: Settings = DEFAULT) -> Stance | None:
 DENY = Settings(sections=(LinkerdSettings(linkerd_default_policy=InboundPolicy.DENY),))
 ON_POD, ON_NAMESPACE = f"annotation {DEFAULT_POLICY} of the pod", f"annotation {DEFAULT_POLICY} of namespace shop"
 SETTING = "setting linkerdDefaultPolicy"
-# The annotation of the pod, that of the namespace; the policy, and who chose it
+# The annotation of the pod, that of the namespace; the policy and its source
 DEFAULTS = [
     (None, None, "deny", SETTING),
     ("audit", None, "audit", ON_POD),
@@ -64,7 +64,7 @@ def test_the_default_policy_is_of_the_pod_else_of_its_namespace_else_the_setting
     assert (found.default.span is None) is (source == SETTING)
 
 
-# What is written as ports; the ports that are meant
+# The written ports; the resulting ports
 PORTS = [
     ("80", {80}),
     ("80,90", {80, 90}),

@@ -1,4 +1,4 @@
-"""What may be written as an identity, a network, a port, a duration; what may not is in tests/broken."""
+"""Valid identities, networks, ports and durations (invalid ones are in tests/broken)."""
 
 from __future__ import annotations
 

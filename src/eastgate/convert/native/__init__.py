@@ -1,6 +1,6 @@
-"""GEP-3779 on the proxies of an installed mesh: the policies of Istio or Linkerd that say the same.
+"""Enforcement of GEP-3779 by the proxies of an installed mesh, through equivalent policies of Istio or Linkerd.
 
-What should exist is planned by pure functions and proven before it is written; `NativeWriter` makes it so.
+Pure functions plan the objects that should exist, and prove them before they are written. `NativeWriter` writes them.
 """
 
 from eastgate.convert.native.model import (

@@ -1,4 +1,4 @@
-"""Native objects for the policies that convert without loss, and why the others do not."""
+"""Native objects for the policies that convert without loss, and the reasons why the others do not."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.document import content_of
 from eastgate.settings import Settings
 
-# Cluster-wide policies that only deny, as policies of each namespace: Istio, too, asks every DENY first.
+# Converts cluster-wide policies that only deny to policies of each namespace. Istio, too, evaluates every DENY first.
 
 
 def goes_first(source: SourcePolicy, situation: Situation) -> bool:
-    """Return whether a policy is of the Admin tier and denies whatever others say: none before it allows or passes."""
+    """Return whether a policy of the Admin tier denies before any other policy can allow or pass."""
     policy = source.policy
     if situation.mesh is not NativeMesh.ISTIO or policy is None or policy.tier is not Tier.ADMIN:
         return False
@@ -43,7 +43,7 @@ def _is_before(other: Policy, policy: Policy) -> bool:
 
 
 def in_namespaces(source: SourcePolicy, situation: Situation) -> Iterator[Json]:
-    """Yield a policy with the same rules for each namespace; not for the root namespace, where it would be for all."""
+    """Yield a policy with the same rules for each namespace but the root namespace, where it would apply everywhere."""
     content = content_of(source.document)
     assert isinstance(content, Mapping)  # noqa: S101 - an object is a mapping
     spec = content["spec"]
@@ -63,15 +63,15 @@ def in_namespaces(source: SourcePolicy, situation: Situation) -> Iterator[Json]:
 
 
 _FOLLOWED = frozenset({codes.SERVICE_SELECTOR.id})
-"""Losses that are none where conversions are repeated: the selector of a Service is followed."""
+"""Losses that do not count, because the conversion is repeated when the selector of a Service changes."""
 
 _LINKERD_ORDER = ("Server", "MeshTLSAuthentication", "HTTPRoute", "AuthorizationPolicy")
-_PROXY_PROTOCOL = {"proxyProtocol": "unknown"}  # what an API server would add
+_PROXY_PROTOCOL = {"proxyProtocol": "unknown"}  # the default that an API server adds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NativeObject:
-    """A marked object, and the policies that it stands for."""
+    """A marked object, and its source policies."""
 
     manifest: Json
     owners: tuple[PolicyOwner, ...]
@@ -87,8 +87,9 @@ class SourceConversion:
 
 
 def convert_sources(situation: Situation, dropped: Collection[str], options: Options) -> SourceConversion:
-    """Convert the policies but those of the dropped UIDs. One that loses something is left out, and the rest is
-    converted again without it, until nothing is lost.
+    """Convert the policies except those with dropped UIDs.
+
+    A policy with losses is left out, and the conversion is repeated without it until nothing is lost.
     """
     losses: dict[str, tuple[NativeLoss, ...]] = {}
     for source in situation.sources:
@@ -115,7 +116,7 @@ def convert_sources(situation: Situation, dropped: Collection[str], options: Opt
 def _convert_everywhere(
     source: SourcePolicy, situation: Situation, options: Options
 ) -> tuple[list[NativeObject], dict[str, tuple[NativeLoss, ...]]]:
-    """Convert a cluster-wide DENY in each namespace. It closes nothing that it does not deny."""
+    """Convert a cluster-wide DENY in each namespace. It does not close pods to other requests."""
     settings = Settings.from_mapping({"denyOnly": "allow"}, situation.settings)
     read = read_documents(in_namespaces(source, situation), settings)
     documents = [(policy, read.document_of(policy)) for policy in read.policies]
@@ -136,7 +137,7 @@ def _run(items: Sequence[Item], situation: Situation, options: Options, settings
 
 
 def _losses(documents: Mapping[str, Sequence[Document]], job: Job) -> dict[str, tuple[NativeLoss, ...]]:
-    """Return the losses of the policies of these documents, by UID."""
+    """Return the losses of the policies in these documents, by UID."""
     kept = {id(document) for document in job.kept}
     lost: dict[str, tuple[NativeLoss, ...]] = {}
     reported = [loss for loss in job.losses if loss.code.id not in _FOLLOWED]
@@ -148,7 +149,7 @@ def _losses(documents: Mapping[str, Sequence[Document]], job: Job) -> dict[str, 
         if own or any(id(document) in kept for document in written):
             lost[uid] = tuple(dict.fromkeys(map(_loss, own)))
     strays = tuple(_loss(loss) for loss in reported if id(loss) not in attributed)
-    if strays:  # nobody knows whose they are
+    if strays:  # the policy of the loss is not known
         return {uid: (*lost.get(uid, ()), *strays) for uid in documents}
     return lost
 
@@ -194,7 +195,7 @@ def _native(
     manifest = cast("Json", dict(each.manifest))
     namespace = source.ref.namespace or situation.settings.namespace
     manifest["spec"] = _renamed_references(manifest["spec"], namespace, renamed)
-    shared = manifest["kind"] == "Server"  # named by its pods and port, whichever policies share it
+    shared = manifest["kind"] == "Server"  # the name follows from its pods and port, not from its policies
     if shared:
         manifest["spec"] |= _PROXY_PROTOCOL
     annotations = {istio.DRY_RUN: "true"} if source.audits and manifest["apiVersion"].startswith(istio.GROUP) else {}
@@ -210,7 +211,7 @@ def marked(
     *,
     shared: bool = False,
 ) -> NativeObject:
-    """Return an object under the name that follows from its content, with its marks."""
+    """Return a marked object whose name follows from its content."""
     chosen = tuple(sorted(set(owners)))
     group, kind = str(manifest["apiVersion"]).rpartition("/")[0], str(manifest["kind"])
     stands_for = [] if shared else [owner.uid for owner in chosen]
@@ -221,7 +222,7 @@ def marked(
 
 
 def _renamed_references(spec: Json, namespace: str, renamed: Mapping[tuple[str, str, str], str]) -> Json:
-    """Return a spec in which references to other objects of Linkerd have their final names."""
+    """Return a spec whose references to other objects of Linkerd have the final names."""
 
     def rename(ref: Any) -> Any:
         name = renamed.get((ref["kind"], namespace, ref["name"])) if ref.get("group") == linkerd.GROUP else None

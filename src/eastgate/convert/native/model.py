@@ -1,4 +1,4 @@
-"""The native policies that should exist, and what became of each policy that they stand for."""
+"""The native policies that should exist, and the outcome for each source policy."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class NativeMesh(enum.StrEnum):
 
 
 class Unwritable(enum.StrEnum):
-    """What becomes of the pods of a policy that cannot be written, where the mesh would allow what is denied there."""
+    """The treatment of pods whose policy cannot be written, if the mesh would allow requests that it denies."""
 
     LEAVE = "leave"  # the policy is not in force, and its status shows what is open
-    CLOSE = "close"  # nobody reaches them
+    CLOSE = "close"  # the mesh denies every request to them
 
 
 class NativeState(enum.StrEnum):
-    """What became of a policy."""
+    """The outcome for a policy."""
 
     WRITTEN = "Written"  # the mesh enforces it
-    COVERED = "Covered"  # it cannot be written, and the mesh answers all as it says, by what is written for others
-    CLOSED = "Closed"  # it cannot be written, and nobody reaches the pods that it targets
+    COVERED = "Covered"  # it cannot be written, but the objects of other policies have the same effect
+    CLOSED = "Closed"  # it cannot be written, and the mesh denies every request to its pods
     NOT_WRITTEN = "NotWritten"  # it is not in force
 
 
 @dataclass(frozen=True, slots=True)
 class NativeLoss:
-    """A reason for which a policy cannot be written."""
+    """A reason why a policy cannot be written."""
 
     code: Code
     message: str
@@ -51,10 +51,11 @@ class NativeLoss:
 
 @dataclass(frozen=True, slots=True)
 class NativeDifference:
-    """Requests that the mesh answers otherwise than the policies say; `allowed` is the verdict of the mesh.
+    """Requests with another verdict in the mesh than in the policies. `allowed` is the verdict of the mesh.
 
-    `destinations` are named as questions name them. `example` are the arguments of a question that shows it; None where
-    the difference is only possible. `beside` are policies of the mesh that somebody else wrote for these destinations.
+    `destinations` have the names that questions use. `example` is the arguments of a question that shows the
+    difference; None if the difference is only possible. `beside` are policies of the mesh for these destinations that
+    Eastgate did not write.
     """
 
     destinations: tuple[str, ...]
@@ -65,9 +66,9 @@ class NativeDifference:
 
 @dataclass(frozen=True, slots=True)
 class NativeOutcome:
-    """What became of one policy: the objects that stand for it, why it is not written, and where the mesh differs.
+    """The outcome for one policy: its objects, the reasons why it is not written, and the differences in the mesh.
 
-    `also_closed` are pods that it does not target, and that were closed with those that it does.
+    `also_closed` are pods that the policy does not target and that were closed together with its own.
     """
 
     source: PolicyRef
@@ -80,15 +81,16 @@ class NativeOutcome:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether the mesh answers everything as this policy says."""
+        """Return whether every verdict of the mesh is the verdict of this policy."""
         return self.state in (NativeState.WRITTEN, NativeState.COVERED) and not self.differences
 
 
 @dataclass(frozen=True, slots=True)
 class ForeseenOutcome:
-    """What would become of a policy if it were stored: why it could not be written, and what then becomes of its pods.
+    """The expected outcome of storing a policy: the losses that prevent it from being written, and the treatment of its
+    pods.
 
-    `exactly`: the mesh can select its pods alone, so that no others would be closed.
+    `exactly`: the mesh can select its pods alone, so that no other pods would be closed.
     """
 
     losses: tuple[NativeLoss, ...]
@@ -100,7 +102,7 @@ class ForeseenOutcome:
 class NativePlan:
     """The native objects that should exist, and an outcome for each policy, in the order of names.
 
-    `doubts` name what could not be proven, for whatever policy. `is_wider`: the mesh allows what the policies deny.
+    `doubts` name what could not be proven for any policy. `is_wider`: the mesh allows requests that the policies deny.
     """
 
     mesh: NativeMesh
@@ -110,7 +112,7 @@ class NativePlan:
 
     @property
     def is_wider(self) -> bool:
-        """Return whether the mesh allows something that a policy denies: none of it could be closed."""
+        """Return whether the mesh allows some request that a policy denies and that could not be closed."""
         return any(difference.allowed for outcome in self.outcomes for difference in outcome.differences)
 
     @property
@@ -119,7 +121,7 @@ class NativePlan:
         return frozenset(outcome.uid for outcome in self.outcomes)
 
 
-# Marks on native objects: which policies they stand for, who owns them, and names that nothing else has.
+# Marks on native objects: their source policies, their owners, and unique names.
 
 
 __all__ = [
@@ -136,12 +138,12 @@ __all__ = [
 
 MANAGED_BY, MANAGER = "app.kubernetes.io/managed-by", "eastgate"
 SOURCE = "eastgate.dev/source"
-_LONGEST_PREFIX = 40
+_MAX_PREFIX_LENGTH = 40
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class PolicyOwner:
-    """A policy as an object of the API server, which owns what stands for it."""
+    """A policy as an object of the API server, which owns its native objects."""
 
     uid: str
     api_version: str
@@ -151,12 +153,12 @@ class PolicyOwner:
 
     @property
     def reference(self) -> Json:
-        """Return it as an entry of `ownerReferences`."""
+        """Return the policy as an entry of `ownerReferences`."""
         return {"apiVersion": self.api_version, "kind": self.kind, "name": self.name, "uid": self.uid}
 
     @property
     def path(self) -> str:
-        """Return namespace and name; the name alone where it is cluster-scoped."""
+        """Return namespace and name; the name alone if it is cluster-scoped."""
         return self.name if self.namespace is None else f"{self.namespace}/{self.name}"
 
     @property
@@ -173,10 +175,10 @@ def object_id(manifest: Mapping[str, Any]) -> tuple[str, str, str, str]:
 
 
 def is_ours(manifest: Mapping[str, Any], sources: Collection[str]) -> bool:
-    """Return whether an object was written for a policy: its labels say so, and its owners agree.
+    """Return whether Eastgate wrote an object for a policy: its labels name a policy, and its owners agree.
 
-    An owner agrees that is the policy of the label, or one of `sources`, the UIDs of the policies that exist: where the
-    policy of the label is gone, the others that the object stands for remain.
+    The owners agree if one of them is the policy of the label, or is in `sources`, the UIDs of existing policies. An
+    object with several source policies remains when the policy of its label is deleted.
     """
     metadata = manifest.get("metadata")
     if not isinstance(metadata, Mapping):
@@ -188,12 +190,12 @@ def is_ours(manifest: Mapping[str, Any], sources: Collection[str]) -> bool:
 
 
 def name_of(prefix: str, parts: Sequence[object], taken: Iterable[str] = ()) -> str:
-    """Return a name that follows from what it names: another content has another name.
+    """Return a name that follows from the content, so that different content gets a different name.
 
-    `taken` are names of objects that others have written. No name is theirs.
+    `taken` are names of objects that Eastgate did not write. The result is none of these.
     """
     used = set(taken)
-    short = prefix.replace(".", "-")[:_LONGEST_PREFIX].strip("-")
+    short = prefix.replace(".", "-")[:_MAX_PREFIX_LENGTH].strip("-")
     number = 0
     while True:
         text = json.dumps([*parts, number], sort_keys=True, separators=(",", ":"))
@@ -210,9 +212,10 @@ def mark(
     owners: Iterable[PolicyOwner],
     annotations: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return an object with the marks of the policies that it stands for, and no other labels and annotations.
+    """Return an object with the marks of its source policies, and no other labels and annotations.
 
-    Those of a policy stay with it: in the mesh they might mean something, as `istio.io/dry-run` does.
+    The labels and annotations of the policies are not copied, because the mesh might read them, as it reads
+    `istio.io/dry-run`.
     """
     listed = sorted(set(owners))
     return {

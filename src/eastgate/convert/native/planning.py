@@ -1,9 +1,9 @@
-"""Plans native policies: what converts without loss is written, and it is proven that the mesh allows no more.
+"""Plans native policies: writes the policies that convert without loss, and proves that the mesh allows no more.
 
-Where it would allow more, the outcome of the policies says so. If a policy, or the operator for all of them, asks for
-it, the pods are closed instead. In Istio a DENY of everything does that, for the pods of exactly the policies that
-cannot be written. In Linkerd, where all that no policy authorizes is denied, what authorizes somebody on the same pods
-is left out.
+If the mesh would allow more, the outcome of the policies reports it. A policy can ask to close its pods instead, and
+the operator can ask for all policies. In Istio a DENY of everything closes exactly the pods of the policies that cannot
+be written. Linkerd denies every request that no policy authorizes, so there the authorizations on these pods are left
+out.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from eastgate.ir import PolicyRef
 from eastgate.reach.comparison import AuthorityComparison, VerdictDifference
 from eastgate.reach.pairing import Pair
 
-# Closes what policies target that Istio cannot be told about: a DENY of everything goes before every ALLOW.
+# Closes the targets of policies that cannot be written for Istio: a DENY of everything precedes every ALLOW.
 
 
 def closures(source: SourcePolicy, situation: Situation) -> Iterator[NativeObject]:
-    """Yield policies of Istio by which nobody reaches the pods that a policy targets.
+    """Yield policies of Istio that deny every request to the pods that a policy targets.
 
-    Where Istio cannot select exactly these pods, more of their namespace are closed. In the root namespace nothing can
-    be closed alone.
+    If Istio cannot select exactly these pods, more pods of their namespace are closed. Pods of the root namespace
+    cannot be closed, because a policy there applies to all namespaces.
     """
     root = situation.settings.section(IstioSettings).root_namespace
     seen: list[tuple[str, dict[str, str]]] = []
@@ -65,13 +65,13 @@ def closes_exactly(source: SourcePolicy, situation: Situation) -> bool:
 
 
 def is_out_of_reach(members: Sequence[str], situation: Situation) -> bool:
-    """Return whether nothing can be closed: a policy of Istio in the root namespace would be for all namespaces."""
+    """Return whether these pods cannot be closed: a policy in Istio's root namespace would apply to all namespaces."""
     root = situation.settings.section(IstioSettings).root_namespace
     return situation.mesh is NativeMesh.ISTIO and all(member.partition("/")[0] == root for member in members)
 
 
 def _relaxed(selector: Selector) -> Selector:
-    """Return a selector of the labels with values alone, which selects no less."""
+    """Return a selector of labels with values alone, which selects the same pods or more."""
     by_value = (expression for expression in selector.expressions if expression.operator is Operator.IN)
     few = Selector(selector.match_labels, frozenset(by_value))
     return few if label_sets(few) is not None else Selector(selector.match_labels)
@@ -92,11 +92,11 @@ def wanted(
     options: Options | None = None,
     unwritable: Unwritable = Unwritable.LEAVE,
 ) -> NativePlan:
-    """Return the native objects that should exist for the policies of GEP-3779, and what became of each policy.
+    """Return the native objects that should exist for the policies of GEP-3779, and the outcome for each policy.
 
-    The cluster is as its API server has it: its policies have UIDs, and its native policies are all there, those that
-    were written before among them. `unwritable` is for the policies whose annotation says nothing about it. Raises
-    ValueError for a policy without a UID.
+    The cluster must be as its API server has it: its policies have UIDs, and all native policies are present, including
+    those of earlier runs. `unwritable` is the default for policies without that annotation. Raises ValueError for a
+    policy without a UID.
     """
     situation = situation_of(cluster, mesh)
     if not situation.sources:
@@ -119,9 +119,9 @@ def foresee(
     options: Options | None = None,
     unwritable: Unwritable = Unwritable.LEAVE,
 ) -> ForeseenOutcome | None:
-    """Return what would become of a policy of GEP-3779 that is not stored yet; None for any other object.
+    """Return the expected outcome of storing a policy of GEP-3779; None for any other object.
 
-    Nothing is proven, and only the namespace of the policy is looked at.
+    This function proves nothing, and reads only the namespace of the policy.
     """
     metadata = {"uid": "not-stored-yet", **put["metadata"]}
     situation = situation_of(cluster, mesh, {**put, "metadata": metadata})
@@ -174,9 +174,9 @@ def _draft(situation: Situation, prover: Prover, options: Options, closed: dict[
 def _culprits(
     draft: _Draft, prover: Prover, closed: dict[str, SourcePolicy], unwritable: Unwritable
 ) -> list[SourcePolicy]:
-    """Return further policies to close, so that the mesh allows less: where they, or all policies, ask for that.
+    """Return further policies to close, so that the mesh allows less. Each policy, or the default, must ask for this.
 
-    In Linkerd the policy that cannot be written asks, and those that authorize somebody on its pods are left out.
+    In Linkerd the policy that cannot be written asks, and the authorizations on its pods are left out.
     """
 
     def asks(source: SourcePolicy) -> bool:
@@ -204,7 +204,7 @@ def _plan(draft: _Draft, prover: Prover) -> NativePlan:
     by_source: dict[str, list[NativeDifference]] = {}
     for difference in _summaries(draft, prover):
         for source in difference[1]:
-            if not source.audits:  # it decides nothing
+            if not source.audits:  # an audited policy decides nothing
                 by_source.setdefault(source.owner.uid, []).append(difference[0])
     outcomes = tuple(
         _outcome(source, draft, tuple(by_source.get(source.owner.uid, ()))) for source in draft.situation.sources
@@ -225,14 +225,14 @@ def _outcome(source: SourcePolicy, draft: _Draft, differences: tuple[NativeDiffe
     losses = draft.conversion.losses.get(uid, ())
     state = _state(source, draft, objects, differences)
     if uid in draft.closed and not losses:
-        message = f"the mesh would allow what policies deny on pods of {source.ref}: they are closed"
-        losses = (NativeLoss(codes.WIDER, message, "see why other policies on the same pods are not written"),)
+        message = f"the mesh would allow denied requests to pods of {source.ref}: they are closed"
+        losses = (NativeLoss(codes.WIDER, message, "check why other policies on the same pods are not written"),)
     also_closed = tuple(sorted(_also_closed(source, draft))) if uid in draft.closed else ()
     return NativeOutcome(source.ref, uid, state, objects, losses, differences, also_closed)
 
 
 def _also_closed(source: SourcePolicy, draft: _Draft) -> Iterator[str]:
-    """Yield the pods that a policy does not target, and that Istio closes with those that it does."""
+    """Yield the pods that a policy does not target, and that Istio closes together with its own."""
     if draft.situation.mesh is not NativeMesh.ISTIO:
         return
     targeted = [pods for target in source.closing.targets for pods in pods_of(target, draft.situation)]
@@ -260,17 +260,17 @@ def _state(
     if source.audits:
         return NativeState.NOT_WRITTEN
     is_open = any(difference.allowed for difference in differences)
-    if source.fault is not None and not is_open:  # nobody knows what it allows: all is denied
+    if source.fault is not None and not is_open:  # its rules are unknown, so everything is denied
         return NativeState.CLOSED
     if not differences:
         return NativeState.COVERED
-    # What nothing authorizes is denied in Linkerd.
+    # Linkerd denies every request that no policy authorizes.
     is_closed = draft.situation.mesh is NativeMesh.LINKERD and not is_open
     return NativeState.CLOSED if is_closed else NativeState.NOT_WRITTEN
 
 
 def _summaries(draft: _Draft, prover: Prover) -> Iterator[tuple[NativeDifference, Sequence[SourcePolicy]]]:
-    """Yield a difference for each destination and verdict, with the policies there."""
+    """Yield one difference for each destination and verdict, with the policies there."""
     seen: set[tuple[int, bool]] = set()
     for difference in draft.differences:
         pair, allowed = difference.pair, difference.new.allowed
@@ -292,7 +292,7 @@ def _name(pair: Pair, member: str, prover: Prover) -> str:
 
 
 def _beside(draft: _Draft, pair: Pair) -> Iterator[PolicyRef]:
-    """Yield the policies of the mesh that others have written for a destination."""
+    """Yield the policies of the mesh for a destination that Eastgate did not write."""
     mesh = draft.comparison.new
     pods = [member for member in pair.members if pair.kind == "pod" and member in mesh.world.workloads]
     attached = {each.policy.ref for pod in pods for each in programs_of(mesh).attached(pod)}

@@ -1,7 +1,8 @@
-"""Proves native policies: what the policies of GEP-3779 say against what the mesh will do, for all requests.
+"""Proves native policies: compares the verdicts of the GEP-3779 policies and of the mesh for all requests.
 
-Each side has the native policies that others have written. To the pods that exist one is added for each selector of a
-policy, and for each two that may meet, so that something is known of pods that do not exist yet.
+Both sides include the native policies that Eastgate did not write. The proof adds pods to those that exist: one for
+each selector of a policy, and one for each two selectors that may overlap. So it also covers pods that do not exist
+yet.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from eastgate.reading.manifests import Document
 from eastgate.settings import Settings
 
 _PROBE = "eastgate-probe-for-pods-to-come"
-_MOST_PAIRED = 32
+_MAX_PAIRED_SELECTORS = 32
 _DEFAULTS = frozenset(
     {"config.linkerd.io/default-inbound-policy", "config.linkerd.io/proxy-require-identity-inbound-ports"}
 )
@@ -34,24 +35,25 @@ _NO_DEFAULT = {"linkerdDefaultPolicy": "all-unauthenticated"}
 
 
 class Prover:
-    """Compares the policies of a situation with native objects. `probes` are the pods that were added, by key."""
+    """Compares the policies of a situation with native objects. `probes` are the added pods, by key."""
 
     def __init__(self, situation: Situation, options: Options) -> None:
         self._situation, self._options = situation, options
         self._is_linkerd = situation.mesh is NativeMesh.LINKERD
         self.probes = {f"{pods.namespace}/{_PROBE}-{number}": pods for number, pods in enumerate(_probed(situation))}
         self._pods = read_plain([_pod(key, pods) for key, pods in self.probes.items()], situation.settings).objects
-        # The default of Linkerd is none of the policies', and counts where Linkerd enforces.
+        # Linkerd's default policy is no part of the GEP-3779 policies. It counts only on the side that Linkerd
+        # enforces.
         self._bare = [_without_default(declared) for declared in situation.objects]
         before = Settings.from_mapping(_NO_DEFAULT, situation.settings)
         before = before if self._is_linkerd else before.enforced()
         self._after = (situation.settings, situation.objects) if self._is_linkerd else (before, self._bare)
         documents = [source.document for source in situation.sources]
         self.policies = self._authority([*documents, *situation.foreign], before, self._bare)
-        """What the policies say."""
+        """The authority with the GEP-3779 policies."""
 
     def compare(self, natives: Iterable[Json]) -> AuthorityComparison:
-        """Return the requests that the mesh answers otherwise with these objects."""
+        """Return the requests with another verdict in the mesh with these objects."""
         mesh = self._authority([*natives, *self._situation.foreign], *self._after)
         if self._is_linkerd:
             attached = programs_of(self.policies).attached
@@ -62,7 +64,10 @@ class Prover:
         return assume(comparison, self._options.assumed, self._situation.settings.trust_domain)
 
     def sources_at(self, kind: str, members: Sequence[str]) -> list[SourcePolicy]:
-        """Return the policies that target a destination; those of its namespace where it is no pod."""
+        """Return the policies that target a destination.
+
+        For a destination that is no pod, return those of its namespace.
+        """
         world, engine = self.policies.world, programs_of(self.policies)
         pods = [member for member in members if kind == "pod" and member in world.workloads]
         refs = {each.policy.ref for pod in pods for each in engine.attached(pod)}
@@ -83,7 +88,10 @@ class Prover:
 
 
 def _without_default(declared: WorldObject) -> WorldObject:
-    """Return an object without annotations that only Linkerd heeds: they would hide what no policy denies."""
+    """Return an object without the annotations that only Linkerd reads.
+
+    They would hide requests that no policy denies.
+    """
     if not isinstance(declared, Namespace | Workload) or _DEFAULTS.isdisjoint(declared.annotations):
         return declared
     kept = {key: value for key, value in declared.annotations.items() if key not in _DEFAULTS}
@@ -91,11 +99,11 @@ def _without_default(declared: WorldObject) -> WorldObject:
 
 
 def _probed(situation: Situation) -> Iterator[PodsMatching]:
-    """Yield the pods that policies target, and those that two of them do."""
+    """Yield a pod for each selector of a policy, and for each two that may overlap."""
     targets = (target for source in situation.sources for target in source.closing.targets)
     probed = list(dict.fromkeys(pods for target in targets for pods in pods_of(target, situation)))
     yield from probed
-    if len(probed) > _MOST_PAIRED:
+    if len(probed) > _MAX_PAIRED_SELECTORS:
         return
     for pods, others in combinations(probed, 2):
         if pods.namespace == others.namespace and may_meet(pods.selector, others.selector):
@@ -113,7 +121,7 @@ def _pod(key: str, pods: PodsMatching) -> Json:
 
 
 def _labels(selector: Selector) -> dict[str, str]:
-    """Return labels that a selector selects, if there are such."""
+    """Return labels that a selector selects, if such labels exist."""
     labels = dict(selector.match_labels)
     for requirement in sorted(selector.expressions, key=lambda each: (each.key, each.operator)):
         if requirement.operator is Operator.IN and requirement.values:

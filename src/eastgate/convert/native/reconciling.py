@@ -1,15 +1,17 @@
-"""Steps from the native objects that exist to those that should, none of which opens what is closed at both ends.
+"""Steps from the existing native objects to the wanted ones. No step allows a request that both ends deny.
 
-Istio. A request is allowed if no DENY matches, and an ALLOW does, or none targets the pod. Names follow from contents,
-so that a change is a new object and the removal of the old one. In the order here (new DENY, new ALLOW, old ALLOW gone,
-old DENY gone) there is never a moment at which a DENY of either end is missing while an ALLOW of the other is there:
+Istio. A request is allowed if no DENY matches it, and an ALLOW matches it or no ALLOW targets the pod. Names follow
+from contents, so a change creates a new object and removes the old one. The order of the steps is: create new DENY,
+create new ALLOW, delete old ALLOW, delete old DENY. So whenever ALLOW policies of both ends exist, the DENY policies of
+both ends exist too:
 
-- before all ALLOW are created, those of the old end are there and all its DENY: no more than before is allowed;
-- then whatever an ALLOW of the old end matches, no old DENY does, and was allowed before; whatever a new one matches,
-  no new DENY does, and is allowed after. A pod that no ALLOW targets has lost its old ones and gets none;
-- when the old ALLOW are gone, no more is allowed than after.
+- Until the new ALLOW are created, all ALLOW and DENY of the old end exist. No more than before is allowed.
+- Then all DENY of both ends exist. A request that an old ALLOW and no DENY matches was allowed before. A request that a
+  new ALLOW and no DENY matches is allowed after. A pod that no ALLOW targets has lost its old ones and gets none.
+- When the old ALLOW are deleted, no more than after is allowed.
 
-Linkerd. All that nothing authorizes is denied. Authorizations come after what they refer to, and go before it.
+Linkerd. Every request without an authorization is denied. An authorization is created after the objects that it refers
+to, and deleted before them.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from eastgate.convert.native.model import Json, is_ours, object_id
 
 
 class NativeStepKind(enum.StrEnum):
-    """What a step does to one object."""
+    """The kind of change to one object."""
 
     CREATE = "create"
     REPLACE = "replace"
@@ -32,7 +34,7 @@ class NativeStepKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NativeStep:
-    """A change of one object. `existing` is the object as it was; None where it is new."""
+    """A change of one object. `existing` is the object as it was, or None for a new object."""
 
     kind: NativeStepKind
     manifest: Json
@@ -40,7 +42,7 @@ class NativeStep:
 
     @property
     def namespace(self) -> str:
-        """Return the namespace: the steps of each stand for themselves."""
+        """Return the namespace. The steps of different namespaces are independent."""
         return object_id(self.manifest)[2]
 
 
@@ -54,9 +56,10 @@ _ORDER: Mapping[str, int] = {
 
 
 def steps(existing: Iterable[Json], wanted: Sequence[Json], sources: Collection[str]) -> list[NativeStep]:
-    """Return the changes that make what exists what is wanted, in order.
+    """Return the changes from the existing to the wanted objects, in order.
 
-    `sources` are the UIDs of all policies. An object that is not ours is left alone, whatever its name.
+    `sources` are the UIDs of all policies. An object that Eastgate did not write is never changed, whatever its name
+    is.
     """
     ours = {object_id(manifest): manifest for manifest in existing if is_ours(manifest, sources)}
     names = {object_id(manifest) for manifest in wanted}
@@ -85,7 +88,7 @@ def _rank(step: NativeStep) -> tuple[object, ...]:
 
 
 def _content(manifest: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return all that has a meaning: what an API server adds has none. Any label and annotation may have one."""
+    """Return the fields that have a meaning: all labels and annotations, but no fields that an API server adds."""
     metadata = manifest["metadata"]
     owners = [
         tuple(str(owner.get(key)) for key in ("apiVersion", "kind", "name", "uid"))

@@ -1,4 +1,4 @@
-"""The input of a plan: policies of GEP-3779, native policies of others, and the world that both are about."""
+"""The input of a plan: policies of GEP-3779, native policies of others, and the cluster that both govern."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from eastgate.reading.manifests import Document, read_text
 from eastgate.reading.manifests.document import content_of
 from eastgate.settings import Settings
 
-# Evidence that an installed mesh enforces what is written for it: a control plane that serves, and proxies in pods.
+# Evidence that an installed mesh enforces its policies: a serving control plane, and proxies in pods.
 #
-# Definitions alone enforce nothing, and a pod without a proxy is reached past every policy.
+# Definitions alone enforce nothing, and requests to a pod without a proxy bypass every policy.
 
 
 _SLICES: Final = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", namespaced=True)
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 _PROXIES: Final = {NativeMesh.ISTIO: "istio-proxy", NativeMesh.LINKERD: "linkerd-proxy"}
-_REDIRECTION: Final = ("ambient.istio.io/redirection", "enabled")  # Istio writes it when ztunnel has taken a pod over
+_REDIRECTION: Final = ("ambient.istio.io/redirection", "enabled")  # Istio writes it when ztunnel has taken over a pod
 
 
 def has_proxy(workload: Workload, mesh: NativeMesh) -> bool:
-    """Return whether a proxy of the mesh stands before a workload. Outside of the cluster, every workload has one."""
+    """Return whether a workload has a proxy of the mesh. Outside of a cluster, every workload counts as having one."""
     if not workload.is_pod or _PROXIES[mesh] in workload.mesh_proxies:
         return True
     return mesh is NativeMesh.ISTIO and workload.annotations.get(_REDIRECTION[0]) == _REDIRECTION[1]
 
 
 def control_plane_of(mesh: NativeMesh, settings: Settings) -> str:
-    """Return what `is_serving` looks for, for a sentence."""
+    """Return what `is_serving` looks for, for use in a sentence."""
     if mesh is NativeMesh.LINKERD:
         return "Service linkerd-policy"
     return f"Service istiod in {settings.section(IstioSettings).root_namespace}"
@@ -51,7 +51,7 @@ def control_plane_of(mesh: NativeMesh, settings: Settings) -> str:
 async def is_serving(connection: Connection, mesh: NativeMesh, settings: Settings) -> bool:
     """Return whether the control plane of a mesh has a ready endpoint. Raises ApiError, UnreachableError.
 
-    A revision of Istio has a Service of its own: `istiod-<revision>`.
+    A revision of Istio has its own Service: `istiod-<revision>`.
     """
     if mesh is NativeMesh.LINKERD:
         slices, _ = await connection.list(_SLICES, label_selector=f"{_SERVICE_NAME}=linkerd-policy")
@@ -65,7 +65,7 @@ def _is_istiod(service: str | None) -> bool:
 
 
 def _has_ready(slices: Iterable[dict[str, Any]]) -> bool:
-    """Return whether any endpoint is ready; one that does not tell is, as the API has it."""
+    """Return whether any endpoint is ready. As in the API, an endpoint without the condition is ready."""
     endpoints = (endpoint for each in slices for endpoint in each.get("endpoints") or ())
     return any((endpoint.get("conditions") or {}).get("ready") is not False for endpoint in endpoints)
 
@@ -75,22 +75,22 @@ _GEP_KINDS = frozenset((kind.group, kind.version, kind.kind) for kind in gep3779
 
 
 def is_source(manifest: Mapping[str, Any]) -> bool:
-    """Return whether native policies are written for an object: whether it is a policy of GEP-3779."""
+    """Return whether an object is a policy of GEP-3779, which native policies are written for."""
     group, version = str(manifest.get("apiVersion")).rpartition("/")[::2]
     return (group, version, manifest.get("kind")) in _GEP_KINDS
 
 
 def is_copy(manifest: Mapping[str, Any], mesh: NativeMesh | None) -> bool:
-    """Return whether an object is a native policy that decides exactly as the policies that it was written for.
+    """Return whether an object is a native policy with exactly the decisions of its source policies.
 
-    No policy of Linkerd is one: where one of them targets a pod, Linkerd denies what none authorizes.
+    This is never true for Linkerd: a policy of Linkerd on a pod also denies every unauthorized request.
     """
     return mesh is NativeMesh.ISTIO and object_id(manifest)[0] == istio.GROUP and is_ours(manifest, ())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourcePolicy:
-    """A policy of GEP-3779 as it was read. `policy` is None where it has errors; `closing` then closes its targets."""
+    """A policy of GEP-3779 as it was read. If it has errors, `policy` is None and `closing` closes its targets."""
 
     owner: PolicyOwner
     document: Document
@@ -104,19 +104,22 @@ class SourcePolicy:
 
     @property
     def audits(self) -> bool:
-        """Return whether it decides nothing."""
+        """Return whether the policy is in audit mode, and so decides nothing."""
         return self.policy is not None and self.policy.audit
 
     @property
     def unwritable(self) -> Unwritable | None:
-        """Return what its annotation says should become of its pods; None: nothing, or nothing that is known."""
+        """Return how its annotation treats its pods; None without a valid annotation."""
         chosen = (_metadata(self.document).get("annotations") or {}).get(UNWRITABLE)
         return Unwritable(chosen) if chosen in list(Unwritable) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Situation:
-    """What a plan is made for. `foreign` are the native policies that others have written, those with errors too."""
+    """The input of a plan.
+
+    `foreign` are the native policies that Eastgate did not write, including those with errors.
+    """
 
     settings: Settings
     mesh: NativeMesh
@@ -129,19 +132,21 @@ class Situation:
 
     @property
     def namespaces(self) -> list[str]:
-        """Return the namespaces that are known: declared, in use, or with a policy."""
+        """Return the known namespaces: declared, in use, or with a policy."""
         homes = {source.ref.namespace for source in self.sources if source.ref.namespace is not None}
         return sorted({*self.world.namespaces, *self.world.namespaces_in_use(), *homes})
 
     def names_taken(self, group: str, kind: str, namespace: str) -> set[str]:
-        """Return the names in a namespace that others have given to objects of a kind."""
+        """Return the names of objects of a kind in a namespace that Eastgate did not write."""
         return {entry[3] for entry in self.taken if entry[:3] == (group, kind, namespace)}
 
 
 def situation_of(cluster: Manifests | Authority, mesh: NativeMesh, put: Json | None = None) -> Situation:
-    """Sort what was read. Raises ValueError where a policy of GEP-3779 has no UID: no API server has it.
+    """Sort the documents.
 
-    With `put`, return the situation in which that object has been stored, as far as it is about its namespace.
+    Raises ValueError if a policy of GEP-3779 has no UID, because every object of an API server has one.
+
+    With `put`, return the situation of the namespace of that object, as if the object were stored.
     """
     settings = cluster.settings
     if isinstance(cluster, Authority):
@@ -174,7 +179,7 @@ def situation_of(cluster: Manifests | Authority, mesh: NativeMesh, put: Json | N
 
 
 def read_documents(documents: Iterable[Document | Json], settings: Settings) -> Manifests:
-    """Read policies again, as one text: then each place of it belongs to one of them."""
+    """Read policies again as one text, so that each span in it belongs to one document."""
     contents = [each if isinstance(each, dict) else _content(each) for each in documents]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": contents}, indent=1)
     reading = read_text("native.json", text, positioned=dialects.reads, namespace=settings.namespace)
@@ -221,7 +226,7 @@ def _items(read: Manifests) -> Iterator[Item]:
 def _owner(document: Document, ref: PolicyRef) -> PolicyOwner:
     uid = _metadata(document).get("uid")
     if not isinstance(uid, str) or not uid:
-        raise ValueError(f"{ref} has no UID: only policies of an API server can own what is written for them")
+        raise ValueError(f"{ref} has no UID: only policies of an API server can own native objects")
     return PolicyOwner(uid, document.api_version, document.kind, ref.namespace, ref.name)
 
 

@@ -9,7 +9,7 @@ from eastgate.convert.native.situation import Situation
 
 
 def pods_of(target: Target, situation: Situation) -> Iterator[PodsMatching]:
-    """Yield the pods that a policy of GEP-3779 targets, by namespace and labels, as far as this is known."""
+    """Yield the pods that a policy of GEP-3779 targets, by namespace and labels, if they are known."""
     match target:
         case PodsMatching():
             yield target

@@ -1,4 +1,4 @@
-"""Writes native policies to an API server, as a plan wants them."""
+"""Writes the native policies of a plan to an API server."""
 
 from __future__ import annotations
 
@@ -27,31 +27,34 @@ _OURS = f"{MANAGED_BY}={MANAGER},{SOURCE_UID}"
 
 @dataclass(frozen=True, slots=True)
 class WriteFailure:
-    """A step that the API server refused: what comes after it in that namespace was not tried."""
+    """A step that the API server refused. The later steps in that namespace were not tried."""
 
     step: NativeStep
     error: ApiError
 
 
 class NativeWriter:
-    """Makes the native objects of a cluster what a plan wants. It changes nothing that it did not write."""
+    """Makes the native objects of a cluster equal to those of a plan.
+
+    It never changes an object that it did not write.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     async def write(self, plan: NativePlan) -> list[WriteFailure]:
-        """Take the steps to what a plan wants, and return those that failed.
+        """Take the steps to the objects of a plan, and return the steps that failed.
 
-        Objects that were written for the other mesh go. Raises ApiError where objects cannot be listed.
+        Objects that were written for the other mesh are deleted. Raises ApiError if objects cannot be listed.
         """
         return await self._take(steps(await self.existing(), plan.objects, plan.sources))
 
     async def remove(self, sources: Collection[str] = ()) -> list[WriteFailure]:
-        """Remove all that was written; `sources` are the UIDs of policies that exist."""
+        """Delete all objects that were written. `sources` are the UIDs of existing policies."""
         return await self._take(steps(await self.existing(), (), sources))
 
     async def existing(self) -> list[Json]:
-        """Return the objects that have our labels. Kinds that the cluster does not have are passed over."""
+        """Return the objects with Eastgate's labels. Kinds that the cluster does not have are skipped."""
         objects: list[Json] = []
         for resource in RESOURCES:
             try:
@@ -68,7 +71,7 @@ class NativeWriter:
         failures: list[WriteFailure] = []
         for step in planned:
             if any(failure.step.namespace == step.namespace for failure in failures):
-                continue  # a step that opens must not be taken without those that close
+                continue  # a step that opens must not be taken without the steps that close
             try:
                 await self._step(step)
             except ApiError as error:
@@ -90,7 +93,7 @@ class NativeWriter:
                 try:
                     await self._connection.delete(resource, name, namespace, uid=present["uid"])
                 except ApiError as error:
-                    if not error.is_missing:  # its owner took it along
+                    if not error.is_missing:  # the garbage collector deleted it with its owner
                         raise
 
 

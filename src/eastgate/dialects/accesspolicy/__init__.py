@@ -1,4 +1,4 @@
-"""AccessPolicy on Gateway and Backend: which agent may call which MCP tool. In the proposal's form and in today's."""
+"""AccessPolicy on Gateway and Backend, in the proposal's form and in today's: which MCP tools an agent may call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["DIALECT", "Policy"]
 
 
 def _layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
-    from eastgate.dialects.accesspolicy.assemble import layers  # many folders have no policy for it
+    from eastgate.dialects.accesspolicy.assemble import layers  # most folders have no policy of this kind
 
     def granted(authorizer: AuthorizerReference) -> bool:
         return scene.world.granted(*authorizer.reference)
@@ -37,13 +37,13 @@ def _layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]
 
 
 def _closes(policy: Policy) -> bool:
-    """Return whether it is an ALLOW policy that lists nobody, which turns deny by default on."""
+    """Return whether the policy is an ALLOW without callers, which turns deny by default on."""
     return not policy.allows and policy.action is Action.ALLOW and not policy.audit
 
 
 _SHORT = {"XAccessPolicy": "xap", "XBackend": "xbe"}
 _VERSIONS = ((PROTOTYPE_GROUP, "v0alpha0"), (NETWORKING_GROUP, "v0alpha0"), (NETWORKING_GROUP, "v1alpha1"))
-# The prototype's kinds are nobody else's to define.
+# Only this dialect defines the prototype's kinds.
 _SERVED = {
     "XAccessPolicy": Served(
         ServedResource("xaccesspolicies", Status.ANCESTORS, INHERITED), (TARGETS, ACTION, *ATTACHED)
@@ -84,7 +84,7 @@ def _backends(kind: str) -> Iterator[Kind[Backend]]:
 
 def _read_policy(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
     from eastgate.dialects.accesspolicy.meaning import (
-        read_policy,  # many folders have no document for it to read
+        read_policy,  # most folders have no document of this kind
     )
 
     return read_policy(document, root, settings, reporter)

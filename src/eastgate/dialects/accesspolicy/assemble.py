@@ -1,10 +1,10 @@
-"""From the policies that target a Gateway or a Backend to its layer.
+"""Assemble the policies that target a Gateway or a Backend to its layer.
 
-Order among policies does not matter: all ExternalAuth before all DENY before all InlineTools.
+The order of policies does not matter: ExternalAuth precedes DENY, and DENY precedes InlineTools.
 
     [Observe(audit), Deny(broken authorizers), AskAll, Deny, AllowAny]
 
-`AllowAny` is there once any allowing policy is; a level with only ExternalAuth or DENY lets the rest through.
+`AllowAny` exists only if some policy allows. A level with only ExternalAuth or DENY allows all other requests.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _observe(audited: list[Policy]) -> list[Stage]:
 
 
 def _ask(policies: list[Policy], granted: Granted) -> list[Stage]:
-    """Ask the authorizers. One that may not be named denies what it would have been asked about."""
+    """Ask the authorizers. If a ReferenceGrant is missing for one, deny the requests that it would decide."""
     asks = [(rule, authorizer) for policy in policies for rule, authorizer in policy.asks]
     broken = tuple(rule for rule, authorizer in asks if not granted(authorizer))
     sound = tuple(Ask(rule, AuthorizerName(authorizer.external)) for rule, authorizer in asks if granted(authorizer))

@@ -1,4 +1,4 @@
-"""Predicates of AccessPolicy rules beside the source: MCP methods and tools, HTTP attributes, expressions."""
+"""Predicates of AccessPolicy rules, except the source: MCP methods and tools, HTTP attributes, expressions."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, METHOD, 
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Cel, constraint, quoted
 
-# Names of tools (and prompts): alone, and as names of what stands behind the target.
+# Names of tools and prompts: alone, and as `backend/tool`.
 
 
-LONGEST_SERVED = 253 + 1 + 128  # for an API server: a backend, a slash, and the longest name that MCP advises
-_LONGEST_PARAM = 20
+MAX_SERVED_NAME_LENGTH = (
+    253 + 1 + 128
+)  # for an API server: a backend, a slash, and the longest name that MCP recommends
+_MAX_PARAM_LENGTH = 20
 
 
-_UNSEEN = r"\x7f-\xa0\xad"  # nobody sees these, and nobody means them
+_UNSEEN = r"\x7f-\xa0\xad"  # invisible characters, which no author writes on purpose
 
 
 @constraint(pattern=rf"^[^\x00-\x20{_UNSEEN}*]([^\x00-\x1f{_UNSEEN}*]*[^\x00-\x20{_UNSEEN}*])?$")
 def tool(node: Node, to: Checking) -> None:
-    """Require the name of a tool; MCP asks for no more than that it is one."""
+    """Require a valid tool name. MCP requires only that there is a name."""
     problem = _problem(node.text)
     if problem is not None:
         message, way_out = problem
@@ -45,7 +47,7 @@ def _problem(name: str) -> tuple[str, str] | None:
 
 def param(node: Node, to: Checking) -> None:
     """Require, in v1alpha1, a name of at most 20 characters."""
-    if len(node.text) > _LONGEST_PARAM and _problem(node.text) is None:
+    if len(node.text) > _MAX_PARAM_LENGTH and _problem(node.text) is None:
         message = f"{quoted(node.text)} has {len(node.text)} characters, and the API server refuses more than 20"
         to.report(codes.PARAM_LENGTH, message, node, help=_PARAM_HELP)
     else:
@@ -58,8 +60,8 @@ _PARAM_HELP = (
 )
 
 
-# A DNS name before the first slash. An API server counts the length of an expression as its cost, for every tool: so
-# this one is short, with `\b` for “next to a letter or digit”.
+# A DNS name before the first slash. An API server counts the length of an expression as its cost, for every tool. So
+# this expression is short, with `\b` for “next to a letter or digit”.
 _IS_QUALIFIED = r"name.matches(r'^\b([-a-z\d]|\b\.\b){1,253}\b/.')"
 _NAMED_TOOLS = "!has(rule.authorization) || !has(rule.authorization.tools) || rule.authorization.tools"
 
@@ -72,7 +74,7 @@ _NAMED_TOOLS = "!has(rule.authorization) || !has(rule.authorization.tools) || ru
     )
 )
 def fit_the_target(spec: Node, to: Checking) -> None:
-    """Check names with a slash: `backend/tool` on a Gateway; on a Backend it would be an unlikely name."""
+    """Check names with a slash: on a Gateway they mean `backend/tool`, on a Backend they are unlikely names."""
     targets = list(spec["targetRefs"])
     at_gateway = any(kind is not None and kind.value == "Gateway" for kind in (ref.get("kind") for ref in targets))
     names = {name.value for ref in targets if (name := ref.get("name")) is not None and isinstance(name.value, str)}
@@ -89,7 +91,7 @@ def fit_the_target(spec: Node, to: Checking) -> None:
 
 
 def _tool_names(spec: Node) -> Iterator[Node]:
-    """Yield the names of tools and prompts, in either form of the API. Resources have URIs, not names."""
+    """Yield the names of tools and prompts, in both forms of the API. Resources have URIs instead of names."""
     for rule in spec.get("rules") or ():
         yield from inside(rule, "authorization", "tools") or ()
         for method in inside(rule, "authorization", "mcp", "methods") or ():
@@ -102,7 +104,7 @@ NO_HEADER = header("")
 
 
 def nothing() -> Predicate:
-    """Match no request, as an explicitly empty list does."""
+    """Match no request, as an empty list does."""
     return NEVER
 
 
@@ -124,12 +126,12 @@ _BASE_TODAY = (*_LIFECYCLE, Is(MCP_METHOD, Prefix("completion/")), Is(MCP_METHOD
 
 
 def base_protocol() -> Predicate:
-    """Match the messages that a caller of any tool needs beside: the proposal's form allows them by itself."""
+    """Match the base protocol: the messages that every tool call needs. The proposal's form always allows them."""
     return Or(_BASE)
 
 
 def or_base_protocol(predicate: Predicate) -> Predicate:
-    """Match the tools that a rule allows, and the base protocol, which calling them needs."""
+    """Match the tools that a rule allows, and the base protocol."""
     return Or((predicate, *_BASE))
 
 
@@ -139,7 +141,10 @@ def calls(tools: list[str], *, gateway_in: str | None) -> Predicate:
 
 
 def _names(names: list[str], *, gateway_in: str | None) -> Predicate:
-    """Match ANY of the names. At a Gateway a name is of any backend, and `backend/tool` of one beside the policy."""
+    """Match ANY of the names.
+
+    On a Gateway a name is of any backend, and `backend/tool` of one backend in the policy's namespace.
+    """
     qualified = [name for name in names if gateway_in is not None and "/" in name]
     plain = frozenset(name for name in names if name not in qualified)
     parts: list[Predicate] = [Is(MCP_TOOL, OneOf(plain))] if plain else []
@@ -151,9 +156,9 @@ def _names(names: list[str], *, gateway_in: str | None) -> Predicate:
 
 
 def mcp(node: Node, *, gateway_in: str | None) -> Predicate:
-    """Match, for v1alpha1, ANY of the methods and, if chosen, the base protocol.
+    """Match, in v1alpha1, ANY of the methods and, if chosen, the base protocol.
 
-    If neither is there, it matches any request, as if there were no `mcp`; an explicitly empty list is no method.
+    If neither is written, the predicate matches any request, as without `mcp`. An empty list matches no method.
     """
     methods = node.get("methods")
     option = node.get("mcpBaseProtocolMethodsOption")
@@ -168,7 +173,7 @@ def _mcp_method(node: Node, *, gateway_in: str | None) -> Predicate:
     method: Predicate = _is_method(name) if "/" in name else Is(MCP_METHOD, Prefix(f"{name}/"))
     if params is None:
         return method
-    has_names = not name.startswith("resources/")  # resources have URIs, in which a slash separates nothing of ours
+    has_names = not name.startswith("resources/")  # resources have URIs, where a slash does not separate a backend
     return And((method, _names([param.text for param in params], gateway_in=gateway_in if has_names else None)))
 
 
@@ -186,7 +191,7 @@ def ports(node: Node) -> tuple[Attribute, Predicate]:
 
 
 def hosts(node: Node) -> tuple[Attribute, Predicate]:
-    """Match ANY of the hosts; `*.` stands for one or more labels."""
+    """Match ANY of the hosts; `*.` matches one or more labels."""
     names = [comparable_host(host.text) for host in node]
     exact = frozenset(name for name in names if not name.startswith("*."))
     parts: list[Predicate] = [Is(HOST, OneOf(exact))] if exact else []
@@ -205,12 +210,12 @@ def _path(node: Node) -> Predicate:
         PathType(kind.text if kind is not None else "PathPrefix"), value.text if value is not None else ""
     )
     whole, part = CANONICAL.path_parts(match)
-    # Also the prefix / asks for a path.
+    # The prefix / also requires a path.
     return whole if part is None else Or((whole, CANONICAL.under(f"{CANONICAL.stem(match)}/")))
 
 
 def header_match(node: Node) -> tuple[Attribute, Predicate]:
-    """Match a header by its value."""
+    """Match a header with a value."""
     name, kind = node["name"].text, node.get("type")
     regex = kind is not None and kind.text == "RegularExpression"
     attribute = header(name)
@@ -221,7 +226,7 @@ def header_match(node: Node) -> tuple[Attribute, Predicate]:
 
 
 def expression(text: str, *, on_error: bool) -> Predicate:
-    """Match tool calls with a CEL expression. `on_error` is what it counts as where it errs."""
+    """Match tool calls with a CEL expression. `on_error` is the result if it errs."""
     from eastgate.dialects.cel import Expression
 
     condition = compiled(text)

@@ -1,4 +1,4 @@
-"""CEL in AccessPolicy: which variables an expression has, and whether it can be evaluated at all."""
+"""CEL in AccessPolicy: the variables of an expression, and a check that it can be evaluated."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _PSEUDO_HEADERS = {":authority": AUTHORITY, ":method": METHOD, ":path": TARGET, 
 
 
 def _header(name: str) -> Attribute:
-    """Return the attribute of a header as Envoy has it, with the first line of HTTP/1 and the host among them."""
+    """Return the attribute of a header as Envoy has it; the first line of HTTP/1 and the host count as headers."""
     return _PSEUDO_HEADERS.get(name.lower()) or header(name)
 
 
 @cache
 def _variables() -> Variables:
-    """Return the variables that Envoy hands to expressions."""
+    """Return the variables that Envoy gives to expressions."""
     from eastgate.dialects.cel import Variables  # few policies have expressions
 
     return Variables(
@@ -74,7 +74,7 @@ CEL: Record[Settings] = Record(
             help="write expression: ..",
             about="A condition on the request, such as request.mcp.tool_name == 'search'.",
         ),
-        "message": Field(Text("a message"), about="What to say where the expression decides."),
+        "message": Field(Text("a message"), about="The message for requests that the expression decides."),
     },
 )
 
@@ -83,7 +83,7 @@ CEL: Record[Settings] = Record(
 
 
 def _within(node: Node, problem: CelProblem) -> Span:
-    """Return the span of the wrong part of the expression; all of it where that part is not found in the file."""
+    """Return the span of the wrong part of an expression, or of all of it if the file does not contain the part."""
     positions = _positions(node)
     if positions is None:
         return node.span
@@ -94,10 +94,10 @@ def _within(node: Node, problem: CelProblem) -> Span:
 
 
 def _positions(node: Node) -> list[tuple[int, int]] | None:
-    """Return line and column of each character of a text, however it is quoted, folded or indented.
+    """Return line and column of each character of a text, for any quoting, folding or indentation in YAML.
 
-    Characters are searched one after the other, passing over what is not part of the text: white space, the backslash
-    and the doubled quote that escape a sign. White space has the position of the character before it.
+    The function searches one character after the other. It skips white space, backslashes and doubled quotes that are
+    not part of the text. White space has the position of the character before it.
     """
     characters = _characters(node)
     positions: list[tuple[int, int]] = []
@@ -118,7 +118,7 @@ def _positions(node: Node) -> list[tuple[int, int]] | None:
 
 
 def _characters(node: Node) -> list[tuple[str, int, int]]:
-    """Return the characters of the file that the text was read from, with line and column, without what opens it."""
+    """Return the characters of the text in its file, with line and column, without the opening quote or indicator."""
     lines = range(node.line, node.end_line + 1)
     characters = [
         (character, line, column)

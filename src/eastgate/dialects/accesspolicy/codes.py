@@ -10,7 +10,7 @@ TARGET_KIND = Code(
     "unsupported target",
     "“TargetRef must have group agentic.prototype.x-k8s.io and kind XBackend, or group gateway.networking.k8s.io and "
     "kind Gateway” (the kind without the X, and the group that the API has moved to, are accepted too). v1alpha1 "
-    "leaves other kinds to the implementation; a policy on a target that nobody enforces would look like protection.",
+    "leaves other kinds to the implementation. A policy on a target without enforcement would look like protection.",
 )
 MIXED_TARGETS = Code(
     "EG3003",
@@ -42,11 +42,11 @@ MIXED_AUTHORIZATION = Code(
 SOURCE_MEMBER = Code(
     "EG3010",
     "source without its member",
-    "The type of a source says which member must be set. The reference implementation lets anyone in where it is "
-    "missing.",
+    "The type of a source names the member that must be set. The reference implementation allows every caller if the "
+    "member is missing.",
 )
 FOREIGN_MEMBER = Code(
-    "EG3011", "member of another type", "Only the members that the type names may be set: others would be ignored."
+    "EG3011", "member of another type", "Only the members that the type names may be set. Others would be ignored."
 )
 TOOLS_MISSING = Code(
     "EG3012", "InlineTools without tools", "“tools must be specified when type is set to 'InlineTools'”."
@@ -88,8 +88,8 @@ CEL_FOREIGN = Code("EG3021", "cel without CEL", "“cel must not be specified wh
 CEL_EXPRESSION = Code(
     "EG3022",
     "invalid CEL expression",
-    "The expression cannot be compiled, looks at something that requests do not have, or is not boolean. An expression "
-    "that nobody can evaluate allows nothing and denies nothing, so it is an error.",
+    "The expression cannot be compiled, reads something that requests do not have, or is not boolean. Such an "
+    "expression can neither allow nor deny, so it is an error.",
 )
 HTTP_VALUE = Code(
     "EG3023", "invalid HTTP attribute", "A method, path, header or host that no request can have matches nothing."
@@ -105,7 +105,7 @@ ACCOUNT = Code("EG3027", "invalid service account", "A service account is named 
 PARAM_LENGTH = Code(
     "EG3028",
     "param too long",
-    "In v1alpha1 the API server refuses params of more than 20 characters, which many tools' names have.",
+    "In v1alpha1 the API server refuses params of more than 20 characters, and many tools have longer names.",
 )
 DESTINATION = Code(
     "EG3029",
@@ -115,8 +115,8 @@ DESTINATION = Code(
 NO_EFFECT = Code(
     "EG3030",
     "policy without effect",
-    "In v1alpha1 a policy without `rules` is about every request, one with an empty list about none. A Deny or "
-    "ExternalAuth policy about no request looks like protection and is none.",
+    "In v1alpha1 a policy without `rules` governs every request, and a policy with an empty list governs none. A Deny "
+    "or ExternalAuth policy without requests looks like protection and is none.",
     Severity.WARNING,
 )
 QUALIFIED_ON_BACKEND = Code(

@@ -28,14 +28,14 @@ from eastgate.ir import Attachment, Layer
 from eastgate.ir.paths import comparable_path
 from eastgate.settings import Settings
 
-# Finds routes that lead other paths than the MCP path to an XBackend. `spec.mcp.path` limits nothing.
+# Finds routes that forward other paths than the MCP path to an XBackend. `spec.mcp.path` limits nothing.
 
 
 _Rule = RouteRule | GrpcRule | StreamRule
 
 
 def find_other_paths(context: Context) -> Iterator[Finding]:
-    """Report each route that leads other paths than `spec.mcp.path` to an XBackend, once for each backend."""
+    """Report each route that forwards other paths than `spec.mcp.path` to an XBackend, once for each backend."""
     for _, route in sorted(context.world.routes.items()):
         reported: set[str] = set()
         for number, rule in enumerate(rules_of(route)):
@@ -47,7 +47,7 @@ def find_other_paths(context: Context) -> Iterator[Finding]:
 
 
 def _backends(route: Route, rule: _Rule, world: World) -> Iterator[tuple[Backend, RouteBackend]]:
-    """Yield the XBackends that a rule leads requests to."""
+    """Yield the XBackends that a rule forwards requests to."""
     for ref in rule.backends:
         backend = world.backends.get(f"{ref.namespace}/{ref.name}") if ref.kind in BACKEND_KINDS else None
         answered = rule.redirects or any(filter_.type == "RequestRedirect" for filter_ in ref.filters)
@@ -59,7 +59,7 @@ def _backends(route: Route, rule: _Rule, world: World) -> Iterator[tuple[Backend
 
 
 def _other_paths(rule: _Rule, ref: RouteBackend, path: str) -> Iterator[str]:
-    """Yield as text the paths that reach a backend by a rule, other than its MCP path."""
+    """Yield as text the paths, except the MCP path, that reach a backend by a rule."""
     rewrites = [filter_.path for filter_ in (*rule.filters, *ref.filters) if isinstance(filter_, UrlRewrite)]
     rewritten = next((new for new in reversed(rewrites) if new is not None), None)
     if rewritten is not None and not rewritten.prefix:
@@ -73,7 +73,7 @@ def _other_paths(rule: _Rule, ref: RouteBackend, path: str) -> Iterator[str]:
 
 
 def _beside(match: PathMatch, path: str, prefix: str | None) -> Iterator[str]:
-    """Yield as text the paths of a match other than this one. `prefix` replaces the part that the match names."""
+    """Yield as text the paths of a match except this one. `prefix` replaces the part that the match names."""
     value = match.value if prefix is None else prefix
     match match.type:
         case PathType.EXACT:
@@ -90,8 +90,8 @@ def _is_same(value: str, path: str) -> bool:
 
 def _finding(route: Route, number: int, backend: Backend, others: list[str]) -> Finding:
     key = f"{backend.kind}/{backend.key}"
-    message = f"{route.key} leads {enumerated(others)} to {key}, whose mcp.path is {backend.path} and limits nothing"
-    help_ = f"match {{type: Exact, value: {backend.path}}}, or rewrite the full path to it: nothing else arrives then"
+    message = f"{route.key} forwards {enumerated(others)} to {key}, whose mcp.path is {backend.path} and limits nothing"
+    help_ = f"match {{type: Exact, value: {backend.path}}}, or rewrite the full path to it: then no other path arrives"
     span = locating.at(route.span, "spec", "rules", number)
     return Finding(codes.MORE_THAN_MCP_PATH, message, span, help_, (route.key, key))
 

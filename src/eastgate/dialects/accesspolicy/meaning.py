@@ -1,4 +1,4 @@
-"""From a checked document to its meaning: targets in the world, rules in the IR."""
+"""Converts checked documents to policies: targets in the cluster, and rules in the IR."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Context:
 
     @property
     def gateway_in(self) -> str | None:
-        """Return the namespace of the Gateways that are targeted; None where Backends are."""
+        """Return the namespace of the targeted Gateways; None if Backends are targeted."""
         return self.namespace if isinstance(self.targets[0], GatewayNamed) else None
 
     @property
@@ -52,7 +52,10 @@ class _Context:
 
     @property
     def on_error(self) -> bool:
-        """Return whether an erring condition counts as true: it must not allow, nor avoid a denial or an authorizer."""
+        """Return whether an erring condition counts as true.
+
+        It must neither allow a request, nor prevent a denial or a question to an authorizer.
+        """
         return self.action is not Action.ALLOW
 
 
@@ -69,7 +72,7 @@ def _context(document: Document, root: Node, settings: Settings) -> _Context:
 
 
 def _action(spec: Node) -> Action:
-    """Return the policy's own action, or in the proposal's form that of its rules: they all ask, or none does."""
+    """Return the action of the policy. In the proposal's form it follows from its rules, which all ask or none does."""
     action = spec.get("action")
     if action is not None and action.text != "Allow":
         return Action.DENY if action.text == "Deny" else Action.ASK
@@ -78,7 +81,7 @@ def _action(spec: Node) -> Action:
 
 
 def v0alpha0(document: Document, root: Node, settings: Settings) -> Policy:
-    """Read the proposal's form: a rule matches by its source, and its tools say what it allows or denies."""
+    """Read the proposal's form: a rule matches by its source, and its tools are the calls that it allows or denies."""
     context = _context(document, root, settings)
     nodes = list(root["spec"]["rules"])
     lowered = tuple(_rule(context, index, rule, list(_old_parts(rule, context))) for index, rule in enumerate(nodes))
@@ -88,7 +91,7 @@ def v0alpha0(document: Document, root: Node, settings: Settings) -> Policy:
 
 
 def v1alpha1(document: Document, root: Node, settings: Settings) -> Policy:
-    """Read today's form: the action is the policy's; a missing list matches everything, an empty list nothing."""
+    """Read today's form: the policy has the action. A missing list matches everything, an empty list nothing."""
     context = _context(document, root, settings)
     spec = root["spec"]
     nodes = spec.get("rules")
@@ -135,7 +138,7 @@ def _old_parts(rule: Node, context: _Context) -> Iterable[Part]:
     yield _source(rule["source"], context)
     authorization = rule.get("authorization")
     if context.action is Action.ASK:
-        return  # the authorizer is asked about whatever comes from the source
+        return  # the authorizer is asked about every request of the source
     if authorization is None:
         if not context.deny:  # a rule without authorization allows no tool, and denies everything
             yield MCP_TOOL, rule["name"], attributes.base_protocol()
@@ -208,7 +211,7 @@ def _names(headers: Node | None) -> frozenset[str]:
 
 
 def backend(document: Document, root: Node, settings: Settings) -> Backend:  # noqa: ARG001 - as all meanings
-    """Read a Backend, which is an object of the world and no policy."""
+    """Read a Backend, which is an object of the cluster and no policy."""
     mcp = root["spec"]["mcp"]
     service, host, path = mcp.get("serviceName"), mcp.get("hostname"), mcp.get("path")
     return Backend(
@@ -224,7 +227,7 @@ def backend(document: Document, root: Node, settings: Settings) -> Backend:  # n
     )
 
 
-# AccessPolicies and Backends, read: each checked against its shape, and given its meaning.
+# Reads AccessPolicies and Backends: checks each against its shape, and builds its model.
 
 
 BACKEND_SHAPE = shapes.BACKEND
@@ -240,5 +243,5 @@ read_backend = reader(BACKEND_SHAPE, backend)
 
 
 def read_policy(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
-    """Return the policy that a document describes, where nothing is wrong with it."""
+    """Return the policy in a document, if the document has no errors."""
     return _READERS[document.group, document.version](document, root, settings, reporter)

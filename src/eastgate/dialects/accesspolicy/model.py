@@ -1,4 +1,4 @@
-"""An AccessPolicy, whatever form it was written in."""
+"""The AccessPolicy in one model for both of its forms."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import Target
 from eastgate.ir import ExternalAuthorizer, Origin, PolicyRef, Predicate, Rule, repr_of_named
 
-PROTOTYPE_GROUP = "agentic.prototype.x-k8s.io"  # where the proposal's form lives
-NETWORKING_GROUP = "agentic.networking.x-k8s.io"  # where the API has moved to
+PROTOTYPE_GROUP = "agentic.prototype.x-k8s.io"  # the group of the proposal's form
+NETWORKING_GROUP = "agentic.networking.x-k8s.io"  # the group that the API has moved to
 
 
 class Action(StrEnum):
@@ -25,14 +25,17 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerReference:
-    """A Service that decides for itself. `referrer` is the kind and namespace that a ReferenceGrant must name."""
+    """A Service that decides as external authorizer.
+
+    `referrer` is the kind and namespace that a ReferenceGrant must name.
+    """
 
     external: ExternalAuthorizer
     referrer: tuple[str, str, str]
 
     @property
     def reference(self) -> tuple[str, str, str, str, str, str, str]:
-        """Return who names which Service, as `World.granted` takes it."""
+        """Return the reference to the Service, for `World.granted`."""
         return *self.referrer, "", "Service", self.external.namespace, self.external.service
 
     def __str__(self) -> str:
@@ -41,9 +44,9 @@ class AuthorizerReference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A policy: rules that ask, or rules that deny, or rules that allow.
+    """A policy whose rules all ask, all deny, or all allow.
 
-    `action` says which, even where there are no rules. `callers` are the sources of the allowing rules.
+    `action` is set even if there are no rules. `callers` are the sources of the allowing rules.
     """
 
     ref: PolicyRef

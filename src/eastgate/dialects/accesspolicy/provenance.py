@@ -1,4 +1,4 @@
-"""The placements of AccessPolicy's layers, and the reading of it that shapes them: as data, with words in `str`."""
+"""The placements of AccessPolicy's layers, and the setting that shapes them: as structured data, with text in `str`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StageName(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnlistedCallerReading:
-    """The reading of `unlistedCaller` that shaped a layer."""
+    """The value of `unlistedCaller` for a layer."""
 
     choice: UnlistedCaller
     setting: ClassVar[str] = "unlistedCaller"

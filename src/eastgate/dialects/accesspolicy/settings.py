@@ -11,7 +11,7 @@ __all__ = ["AccessSettings", "UnlistedCaller"]
 
 
 class UnlistedCaller(StrEnum):
-    """The verdict on a caller whom no InlineTools rule of a level names."""
+    """The verdict on a caller that no InlineTools rule of a level names."""
 
     DENY = "deny"
     PROCEED = "proceed"
@@ -19,6 +19,6 @@ class UnlistedCaller(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings(Section):
-    """The choice where AccessPolicy can be read in two ways."""
+    """The setting for the ambiguity of AccessPolicy."""
 
     unlisted_caller: UnlistedCaller = UnlistedCaller.DENY

@@ -18,7 +18,7 @@ from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Tex
 from eastgate.reading.manifests.shapes import codes as schema_codes
 from eastgate.settings import Settings
 
-_LONGEST = at_most(10, "write the rest into another policy")
+_AT_MOST_TEN = at_most(10, "write the rest into another policy")
 
 
 # Targets
@@ -53,7 +53,7 @@ def _targets(target: Demand) -> Field[Settings]:
             "namespace": (codes.TARGET_KIND, "remove it: a policy only ever targets objects of its own namespace"),
         },
     )
-    rules = all_of(_LONGEST, validation.some_target, validation.one_kind)
+    rules = all_of(_AT_MOST_TEN, validation.some_target, validation.one_kind)
     return Field(
         ListOf(ref, "a list of target references", rules),
         required=True,
@@ -79,7 +79,7 @@ _account: Record[Settings] = Record(
             about="The name of the account; there is no * here.",
         ),
         "namespace": Field(
-            dns_label("a namespace"), about="The namespace of the account. Left out it is the policy's own."
+            dns_label("a namespace"), about="The namespace of the account. The default is the policy's own namespace."
         ),
     },
     otherwise="write serviceAccount: {name: .., namespace: ..}",
@@ -94,7 +94,7 @@ _rule_name: Field[Settings] = Field(
     Text("the name of a rule", values.rule_name),
     required=True,
     help="write name: <a name for the rule>",
-    about="What the rule is called; no two rules of a policy have one name.",
+    about="The name of the rule, unique in the policy.",
 )
 _RULE_MISSPELT = {"sources": "source", "from": "source"}
 
@@ -113,12 +113,12 @@ def _v0alpha0(group: str, *types: str) -> Record[Settings]:
                 _source,
                 required=True,
                 help="write source: {type: ServiceAccount, serviceAccount: {name: ..}}",
-                about="Who is asking.",
+                about="The caller.",
             ),
             "authorization": Field(
                 _old_authorization(types),
                 help=f"write authorization: {_TOOLS}; a rule without it allows no tool, and denies everything",
-                about="What the rule allows its source (or denies it, where the action is Deny). A rule without it "
+                about="The calls that the rule allows (or, with the action Deny, denies) its source. A rule without it "
                 "allows no tool, and denies everything.",
             ),
         },
@@ -128,7 +128,7 @@ def _v0alpha0(group: str, *types: str) -> Record[Settings]:
             "externalAuth": "write authorization: {type: ExternalAuth, externalAuth: {..}}",
         },
     )
-    rules = all_of(_LONGEST, validation.some_rule, validation.unique_rule_names)
+    rules = all_of(_AT_MOST_TEN, validation.some_rule, validation.unique_rule_names)
     return resource(
         "AccessPolicy",
         Record(
@@ -141,14 +141,14 @@ def _v0alpha0(group: str, *types: str) -> Record[Settings]:
                     required=True,
                     missing=codes.NO_RULES,
                     help=validation.NO_RULES_HELP,
-                    about="Who may call which tools. What no rule allows is denied.",
+                    about="The tools that each caller may call. Calls that no rule allows are denied.",
                 ),
             },
             rules=(validation.one_way_to_authorize, attributes.fit_the_target),
             misspelt=_TARGET_MISSPELT,
             advice={**_TARGET_ADVICE, "externalAuth": f"in v0alpha0 {_RULES_ASK}"},
         ),
-        about="Which agent may call which MCP tools, at a Gateway or at a Backend.",
+        about="The MCP tools that agents may call at a Gateway or a Backend.",
     )
 
 
@@ -169,11 +169,11 @@ def _old_authorization(types: tuple[str, ...]) -> Record[Settings]:
             Choice(types, reasons=reasons),
             required=True,
             help=f"write type: {enumerated(types, 'or')}",
-            about="Which of the members says what is allowed.",
+            about="The member that defines the allowed calls.",
         ),
         "tools": Field(
             ListOf(
-                Text("a tool", attributes.tool, served=attributes.LONGEST_SERVED),
+                Text("a tool", attributes.tool, served=attributes.MAX_SERVED_NAME_LENGTH),
                 "a list of tools",
                 validation.no_duplicates,
                 served=256,
@@ -209,13 +209,13 @@ _rule: Record[Settings] = Record(
         "name": _rule_name,
         "source": Field(
             _source,
-            help="write source: {type: .., ..}; left out it is anyone",
-            about="Who is asking. Left out it is anyone.",
+            help="write source: {type: .., ..}; without it any caller matches",
+            about="The caller. Without it any caller matches.",
         ),
         "authorization": Field(
             AUTHORIZATION,
-            help="write authorization: {type: .., ..}; left out it is everything",
-            about="Which requests the rule is about. Left out it is all of them.",
+            help="write authorization: {type: .., ..}; without it every request matches",
+            about="The requests of the rule. Without it every request matches.",
         ),
     },
     misspelt={**_RULE_MISSPELT, **dict.fromkeys(("tools", *_IN_AUTHORIZATION), "authorization")},
@@ -235,20 +235,20 @@ V1ALPHA1: Record[Settings] = resource(
                 Choice(("Allow", "Deny", "ExternalAuth")),
                 required=True,
                 help="write action: Allow, action: Deny or action: ExternalAuth",
-                about="What happens to a request that one of the rules matches.",
+                about="The effect on a request that one of the rules matches.",
             ),
             "externalAuth": Field(EXTERNAL_AUTH, about="The authorizer that the action ExternalAuth asks."),
             "rules": Field(
-                ListOf(_rule, "a list of rules", all_of(_LONGEST, validation.unique_rule_names)),
-                help="write rules: [{name: .., ..}]; left out they mean every request, and [] none",
-                about="Which requests the policy is about. Left out it is all of them; [] is none.",
+                ListOf(_rule, "a list of rules", all_of(_AT_MOST_TEN, validation.unique_rule_names)),
+                help="write rules: [{name: .., ..}]; without rules every request matches, with [] none",
+                about="The requests of the policy. Without rules every request matches; [] matches none.",
             ),
         },
         rules=(validation.action_and_external_auth, validation.some_effect, attributes.fit_the_target),
         misspelt=_TARGET_MISSPELT,
         advice=_TARGET_ADVICE,
     ),
-    about="Which agent may call what, at a Gateway or at a Backend.",
+    about="The tools that agents may call at a Gateway or a Backend.",
 )
 
 
@@ -258,9 +258,9 @@ _mcp: Record[Settings] = Record(
     "mcp",
     {
         "serviceName": Field(dns_label("the name of a Service"), about="A Service of the Backend's own namespace."),
-        "hostname": Field(Text("a host name", values.hostname), about="A host, outside of the cluster perhaps."),
+        "hostname": Field(Text("a host name", values.hostname), about="A host, inside or outside of the cluster."),
         "port": Field(PORT, required=True, help="write port: ..", about="The port of the Service or of the host."),
-        "path": Field(Text("a path", values.backend_path), about="Where it speaks MCP. Left out it is /mcp."),
+        "path": Field(Text("a path", values.backend_path), about="The path of its MCP endpoint. The default is /mcp."),
     },
     rules=(validation.one_destination,),
     misspelt={"service": "serviceName", "name": "serviceName", "host": "hostname"},
@@ -281,5 +281,5 @@ BACKEND: Record[Settings] = resource(
         misspelt=dict.fromkeys(("serviceName", "hostname", "port"), "mcp"),
         advice={name: f"indent it: `{name}` belongs in `mcp`" for name in ("serviceName", "hostname", "port", "path")},
     ),
-    about="Something that speaks MCP, which routes lead to and policies target.",
+    about="An MCP server that routes forward to and policies target.",
 )

@@ -1,4 +1,4 @@
-"""The `authorization` of v1alpha1, field by field: HTTP attributes, MCP methods, or an expression; and its demands."""
+"""The `authorization` of v1alpha1, field by field, with its checks: HTTP attributes, MCP methods, or an expression."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from eastgate.reading.manifests.shapes import (
 from eastgate.reading.manifests.shapes import codes as schema_codes
 from eastgate.settings import Settings
 
-# An external authorizer: Gateway API's HTTPExternalAuthFilter, field by field, and its demands.
+# An external authorizer: Gateway API's HTTPExternalAuthFilter, field by field, with its checks.
 
 
 PORT = Whole(1, 65535, what="a port")
 
 
 @constraint(
-    Cel("(self.protocol == 'GRPC') == has(self.grpc)", "grpc must be set where the protocol is GRPC, and only there"),
-    Cel("(self.protocol == 'HTTP') == has(self.http)", "http must be set where the protocol is HTTP, and only there"),
+    Cel("(self.protocol == 'GRPC') == has(self.grpc)", "grpc must be set if and only if the protocol is GRPC"),
+    Cel("(self.protocol == 'HTTP') == has(self.http)", "http must be set if and only if the protocol is HTTP"),
 )
 def _protocol(node: Node, to: Checking) -> None:
-    """Require the settings of the protocol, and of no other."""
+    """Require the settings of the protocol, and no settings of another one."""
     protocol = node["protocol"].text
     wanted, other = ("grpc", "http") if protocol == "GRPC" else ("http", "grpc")
     if other in node:
@@ -57,7 +57,7 @@ def _protocol(node: Node, to: Checking) -> None:
     Cel("has(self.port)", "Must have port for Service reference"),
 )
 def _service(ref: Node, to: Checking) -> None:
-    """Require a Service, with its port: nothing else can be asked."""
+    """Require a Service with its port, because no other kind can be asked."""
     kind, group = ref.get("kind"), ref.get("group")
     wrong = kind if kind is not None and kind.text != "Service" else None
     if wrong is None and group is not None and group.text not in ("", "core"):
@@ -84,7 +84,7 @@ _backend_ref: Record[Settings] = Record(
         ),
         "namespace": Field(
             dns_label("a namespace"),
-            about="The namespace of the Service. Left out it is the policy's own; another one needs a ReferenceGrant.",
+            about="The namespace of the Service. The default is the policy's own; another one needs a ReferenceGrant.",
         ),
         "port": Field(PORT, help="write port: ..", about="The port of the Service."),
     },
@@ -94,10 +94,10 @@ _http: Record[Settings] = Record(
     "http",
     {
         "path": Field(
-            Text("a path", values.prefix), about="What the authorizer finds before the path of each request."
+            Text("a path", values.prefix), about="The prefix that the authorizer gets before the path of each request."
         ),
-        "allowedHeaders": Field(_headers, about="Headers of the request that the authorizer is shown."),
-        "allowedResponseHeaders": Field(_headers, about="Headers of its answer that are added to the request."),
+        "allowedHeaders": Field(_headers, about="The request headers that the authorizer gets."),
+        "allowedResponseHeaders": Field(_headers, about="Headers of its response that are added to the request."),
     },
 )
 
@@ -108,18 +108,18 @@ EXTERNAL_AUTH: Record[Settings] = Record(
             Choice(("HTTP", "GRPC")),
             required=True,
             help="write protocol: HTTP, or protocol: GRPC",
-            about="How the authorizer is asked.",
+            about="The protocol of the authorizer.",
         ),
         "backendRef": Field(
             _backend_ref,
             required=True,
             help="write backendRef: {name: .., port: ..}",
-            about="The Service that is asked.",
+            about="The Service of the authorizer.",
         ),
         "grpc": Field(
             Record(
                 "grpc",
-                {"allowedHeaders": Field(_headers, about="Headers of the request that the authorizer is shown.")},
+                {"allowedHeaders": Field(_headers, about="The request headers that the authorizer gets.")},
             ),
             help="write grpc: {}",
             about="Settings of the protocol GRPC; {} takes the defaults.",
@@ -128,9 +128,9 @@ EXTERNAL_AUTH: Record[Settings] = Record(
         "forwardBody": Field(
             Record(
                 "forwardBody",
-                {"maxSize": Field(Whole(0, 65535, what="a size in bytes"), about="How much of it, in bytes.")},
+                {"maxSize": Field(Whole(0, 65535, what="a size in bytes"), about="The maximum size of the body.")},
             ),
-            about="Whether the authorizer is shown the body.",
+            about="Whether the authorizer gets the body.",
         ),
     },
     rules=(_protocol,),
@@ -139,14 +139,14 @@ EXTERNAL_AUTH: Record[Settings] = Record(
 )
 
 
-_LONGEST = at_most(10, "write the rest into another rule")
+_AT_MOST_TEN = at_most(10, "write the rest into another rule")
 
 
 def _list(name: str, item: Shape[Settings], what: str, *demands: Demand) -> Field[Settings]:
-    """Make a list that, left out, matches anything: its help does not suggest to leave it out."""
+    """Make the shape of a list. A missing list matches anything, so its help does not suggest to remove it."""
     return Field(
         ListOf(item, what, all_of(*demands)),
-        help=f"write {name}: [..]; left out it matches anything, and [] nothing",
+        help=f"write {name}: [..]; without it everything matches, with [] nothing",
     )
 
 
@@ -164,7 +164,7 @@ _BASE_PROTOCOL = regex(r"initialize|ping|(notifications|completion|logging)(/.*)
 
 
 def _mcp_method_name(node: Node, to: Checking) -> None:
-    """Require a method that is not of the base protocol, or a family of them."""
+    """Require a method outside of the base protocol, or a family of methods."""
     if node.text in _MCP_METHODS:
         return
     near = did_you_mean(node.text, _MCP_METHODS)
@@ -177,7 +177,7 @@ def _mcp_method_name(node: Node, to: Checking) -> None:
 
 
 def _mcp_method_params(node: Node, to: Checking) -> None:
-    """Reject params of a method that has no name to compare."""
+    """Reject params of a method without a name to compare."""
     if "params" in node and node["name"].text in _MCP_METHODS and node["name"].text not in _WITH_PARAMS:
         message = "Params can only be specified for get, call, subscribe, unsubscribe, or read methods"
         way_out = f"remove params, or write name: {enumerated(_WITH_PARAMS, 'or')}"
@@ -191,7 +191,7 @@ _mcp_method: Record[Settings] = Record(
     {
         "name": Field(Text("an MCP method", _mcp_method_name), required=True, help="write name: tools/call"),
         "params": _list(
-            "params", Text("a name", attributes.param), "a list of names", _LONGEST, validation.no_duplicates
+            "params", Text("a name", attributes.param), "a list of names", _AT_MOST_TEN, validation.no_duplicates
         ),
     },
     rules=(_mcp_method_params,),
@@ -202,8 +202,9 @@ _mcp: Record[Settings] = Record(
     "mcp",
     {
         "methods": Field(
-            ListOf(_mcp_method, "a list of MCP methods", all_of(_LONGEST, validation.unique_method_names)),
-            help="write methods: [..]; [] is no method; left out, any, or none beside MATCH_BASE_PROTOCOL_METHODS",
+            ListOf(_mcp_method, "a list of MCP methods", all_of(_AT_MOST_TEN, validation.unique_method_names)),
+            help="write methods: [..]; [] matches no method; without it any method matches, or none beside "
+            "MATCH_BASE_PROTOCOL_METHODS",
         ),
         "mcpBaseProtocolMethodsOption": Field(Choice(("SKIP_BASE_PROTOCOL_METHODS", "MATCH_BASE_PROTOCOL_METHODS"))),
     },
@@ -241,7 +242,7 @@ INLINE_FIELDS = ("methods", "paths", "headers", "hosts", "ports", "mcp")
 
 
 def _type_and_members(node: Node, to: Checking) -> None:
-    """Require, in v1alpha1, an expression and nothing else for CEL, and no expression for Inline."""
+    """Require, in v1alpha1, an expression alone for CEL, and no expression for Inline."""
     kind = node["type"]
     if kind.text == "Inline":
         if "cel" in node:
@@ -271,21 +272,21 @@ _type = Choice(
         ),
     },
 )
-_hosts = _list("hosts", Text("a host", values.host), "a list of hosts", _LONGEST, validation.no_duplicates)
+_hosts = _list("hosts", Text("a host", values.host), "a list of hosts", _AT_MOST_TEN, validation.no_duplicates)
 
 AUTHORIZATION: Record[Settings] = Record(
     "authorization",
     {
         "type": Field(_type, required=True, help="write type: Inline, or type: CEL"),
-        # nine methods exist, so a list without duplicates has no more
+        # nine methods exist, so a list without duplicates has at most nine
         "methods": _list("methods", Choice(_HTTP_METHODS), "a list of methods", validation.no_duplicates),
-        "paths": _list("paths", _path, "a list of path matches", _LONGEST),
+        "paths": _list("paths", _path, "a list of path matches", _AT_MOST_TEN),
         "headers": _list(
             "headers", _header, "a list of header matches", _all_must_match, validation.unique_header_names
         ),
         "hosts": _hosts,
-        "ports": _list("ports", PORT, "a list of ports", _LONGEST, validation.no_duplicates),
-        "mcp": Field(_mcp, help=f"write mcp: {{{_PARAMS}}}; left out it matches anything"),
+        "ports": _list("ports", PORT, "a list of ports", _AT_MOST_TEN, validation.no_duplicates),
+        "mcp": Field(_mcp, help=f"write mcp: {{{_PARAMS}}}; without it everything matches"),
         "cel": Field(CEL, help="write cel: {expression: ..}"),
     },
     rules=(_type_and_members,),

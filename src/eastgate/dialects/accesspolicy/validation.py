@@ -1,7 +1,7 @@
-"""Demands of the proposal and the API on an AccessPolicy beyond the types of its fields: each function checks one.
+"""Checks of an AccessPolicy beyond the types of its fields, from the proposal and the API. Each function is one check.
 
-Rules of a record see only fields of the right types. Rules of a list, and of the whole spec, must look more carefully:
-what is inside the entries may be wrong, and is then reported already.
+Checks of a record see only fields of the right types. Checks of a list, and of the whole spec, may see wrong entries,
+which are reported already.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Demand = Callable[[Node, Checking], None]
 
 
 def inside(node: Node | None, *keys: str) -> Node | None:
-    """Return the node at a path of keys, or None where the path ends early."""
+    """Return the node at a path of keys, or None if there is none."""
     for key in keys:
         node = node.get(key) if node is not None else None
     return node
@@ -53,7 +53,7 @@ def at_most(limit: int, way_out: str) -> Constraint:
 
 @constraint(list_type="set")
 def no_duplicates(node: Node, to: Checking) -> None:
-    """Reject an entry that is there twice."""
+    """Reject a duplicate entry."""
     seen: set[object] = set()
     for item in node:
         if item.value in seen:
@@ -78,14 +78,17 @@ def unique_method_names(methods: Node, to: Checking) -> None:
 
 
 def unique_header_names(headers: Node, to: Checking) -> None:
-    """Reject two matches for one header: Gateway API takes the first, this API all of them, and neither is safe."""
+    """Reject two matches for one header.
+
+    Gateway API takes the first match and this API all matches, so neither is safe.
+    """
     for name in _repeated(headers, fold=True):
         message = f"there are two matches for the header {quoted(name.text)}"
-        to.report(codes.DUPLICATE, message, name, help="write one match; a RegularExpression can say more")
+        to.report(codes.DUPLICATE, message, name, help="write one match; a RegularExpression can combine several")
 
 
 def _repeated(entries: Node, *, fold: bool = False) -> list[Node]:
-    """Return the names that an earlier entry has."""
+    """Return the names that occur in an earlier entry."""
     names = [name for entry in entries if (name := entry.get("name")) is not None and _word(name)]
     words = [name.text.lower() if fold else name.text for name in names]
     return [name for position, name in enumerate(names) if words[position] in words[:position]]
@@ -106,7 +109,7 @@ some_target = not_empty(codes.NO_TARGET, "a policy needs a target", NO_TARGET_HE
     )
 )
 def one_kind(refs: Node, to: Checking) -> None:
-    """Require that all targets are Gateways, or that all are Backends."""
+    """Require that all targets are Gateways, or all are Backends."""
     kinds = [kind for ref in refs if (kind := ref.get("kind")) is not None and _word(kind) in _TARGETS]
     for kind in kinds[1:]:
         if (kind.text == "Gateway") != (kinds[0].text == "Gateway"):
@@ -116,7 +119,7 @@ def one_kind(refs: Node, to: Checking) -> None:
 
 
 def target_of_v0alpha0(group: str) -> Constraint:
-    """Check a target of the proposal's form, which, in either group, lists the kinds."""
+    """Check a target of the proposal's form, which lists the kinds in each of its groups."""
     message = f"TargetRef must have group {group} and kind XBackend, or group {GATEWAY_GROUP} and kind Gateway"
     backends = f"self.kind in {list(BACKEND_KINDS)} && self.group in {[PROTOTYPE_GROUP, NETWORKING_GROUP]}"
     gateway = f"self.kind == 'Gateway' && self.group == '{GATEWAY_GROUP}'"
@@ -124,13 +127,16 @@ def target_of_v0alpha0(group: str) -> Constraint:
 
 
 def target_of_v1alpha1(ref: Node, to: Checking) -> None:
-    """Check a target of today's form, which leaves kinds beside Gateway to the implementation; ours knows Backends."""
+    """Check a target of today's form, which leaves other kinds than Gateway to the implementation.
+
+    Eastgate supports Backends.
+    """
     message = f"a policy on {quoted(ref['kind'].text)} of the group {quoted(ref['group'].text)} would not be enforced"
     _target(NETWORKING_GROUP, message)(ref, to)
 
 
 def _target(backends: str, message: str) -> Demand:
-    """Require a Gateway or a Backend; `backends` is the group to suggest for a Backend in another group."""
+    """Require a Gateway or a Backend. `backends` is the group to suggest for a Backend in another group."""
 
     def rule(ref: Node, to: Checking) -> None:
         kind, group = ref["kind"], ref["group"]
@@ -156,7 +162,7 @@ def _instead(kind: str) -> str:
     if kind.endswith("Route"):
         return "target the Gateway that the route is attached to, or the XBackend that it leads to"
     if kind in ("Service", "Pod", "Deployment"):
-        return "target the XBackend that stands for it, or the Gateway before it"
+        return "target the XBackend of the Service, or the Gateway before it"
     return "write kind: Gateway, or kind: XBackend"
 
 
@@ -175,7 +181,7 @@ NO_RULES_HELP = "write rules: [{name: .., source: {..}, authorization: {..}}]"
 
 @constraint(*TYPE_FITS_MEMBERS)
 def source(node: Node, to: Checking) -> None:
-    """Require the member of a source that its type names, and no other."""
+    """Require the member of a source that its type names, and no other member."""
     kind = node["type"]
     wanted, other = members_of(node)
     example = "spiffe://<trust domain>/<path>" if kind.text == "SPIFFE" else "{name: ..}"
@@ -197,12 +203,12 @@ _MISSING = {
 
 
 def authorization(types: tuple[str, ...]) -> Constraint:
-    """Require, in the proposal's form, the member that the type names, and no other. `types` are the known ones."""
+    """Require, in the proposal's form, the member that the type names, and no other. `types` are the supported ones."""
     return constraint(
         *(
             Cel(
                 f"(self.type == '{name}') == has(self.{_MEMBERS[name]})",
-                f"`{_MEMBERS[name]}` is set where the type is {name}, and only there",
+                f"`{_MEMBERS[name]}` must be set if and only if the type is {name}",
             )
             for name in types
         )
@@ -233,7 +239,7 @@ _ASKS = "has(rule.authorization) && rule.authorization.type == 'ExternalAuth'"
     ),
     Cel(
         f"!self.rules.exists(rule, {_ASKS}) || self.rules.all(rule, {_ASKS})",
-        "ExternalAuth and rules that allow by themselves cannot stand in one policy",
+        "ExternalAuth and rules that allow by themselves cannot be in one policy",
     ),
     Cel(
         f"self.rules.filter(rule, {_ASKS}).size() <= 1",
@@ -241,7 +247,10 @@ _ASKS = "has(rule.authorization) && rule.authorization.type == 'ExternalAuth'"
     ),
 )
 def one_way_to_authorize(spec: Node, to: Checking) -> None:
-    """Require, in the proposal's form, that a policy asks one authorizer, or lists tools; to deny it must not ask."""
+    """Require, in the proposal's form, that a policy either asks one authorizer or lists tools.
+
+    A policy that denies must not ask.
+    """
     ways = [way for rule in spec["rules"] if (way := _way(rule)) is not None]
     asking = [node for way, node in ways if way == "ExternalAuth"]
     others = [(way, node) for way, node in ways if way != "ExternalAuth"]
@@ -258,7 +267,7 @@ def one_way_to_authorize(spec: Node, to: Checking) -> None:
 
 
 def _way(rule: Node) -> tuple[str, Node] | None:
-    """Return the type of authorization of a rule, and its node; None where it is wrong, which is reported."""
+    """Return the type of authorization of a rule, and its node; None if it is invalid and reported already."""
     kind = inside(rule, "authorization", "type")
     if kind is not None and _word(kind) in _MEMBERS:
         return kind.text, kind
@@ -271,7 +280,7 @@ def _mixed(asking: Node, way: str, other: Node, to: Checking) -> None:
     """Report two types of authorization in one policy, at the later of the two."""
     first, later = sorted((asking, other), key=lambda node: (node.line, node.column))
     words = f"{way} and ExternalAuth" if way in _MEMBERS else "ExternalAuth and a rule without `authorization`"
-    message = f"{words} cannot stand in one policy (see line {first.line})"
+    message = f"{words} cannot be in one policy (see line {first.line})"
     to.report(codes.MIXED_AUTHORIZATION, message, later, help="write a policy for each")
 
 
@@ -279,7 +288,7 @@ def _mixed(asking: Node, way: str, other: Node, to: Checking) -> None:
 
 
 def action_and_external_auth(spec: Node, to: Checking) -> None:
-    """Require, in v1alpha1, the field externalAuth with the action ExternalAuth, and with no other."""
+    """Require, in v1alpha1, the field externalAuth with the action ExternalAuth, and no other action with it."""
     action = spec["action"]
     if action.text == "ExternalAuth" and "externalAuth" not in spec:
         message = "externalAuth must be specified when action is set to 'ExternalAuth'"
@@ -292,7 +301,7 @@ def action_and_external_auth(spec: Node, to: Checking) -> None:
 
 
 def some_effect(spec: Node, to: Checking) -> None:
-    """Reject, in v1alpha1, an empty list of rules, which matches no request, except in an Allow policy."""
+    """Reject, in v1alpha1, an empty list of rules, except in an Allow policy. It matches no request."""
     action, rules = spec["action"], spec.get("rules")
     if rules is not None and not list(rules) and action.text in _EFFECTS:
         message = f"a policy with an empty list of rules {_EFFECTS[action.text]} nothing"
@@ -312,7 +321,7 @@ _EFFECTS = {"Deny": "denies", "ExternalAuth": "asks about"}
     )
 )
 def one_destination(mcp: Node, to: Checking) -> None:
-    """Require that a Backend is a Service or a host."""
+    """Require that a Backend is either a Service or a host."""
     if ("serviceName" in mcp) == ("hostname" in mcp):
         both = "hostname" in mcp
         message = "exactly one of the fields in [serviceName hostname] must be set"

@@ -1,6 +1,6 @@
 """Checks of single values of an AccessPolicy or a Backend: names, identities, hosts, paths, headers.
 
-A value that is rejected could never match, or would match something else than its author meant.
+A rejected value could never match, or would match other requests than its author meant.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import constraint, quoted
 from eastgate.reading.manifests.shapes.shape import DNS_SUBDOMAIN, SPIFFE_ID, whole
 
-_LONGEST_RULE_NAME = 63
-_LONGEST_HOST = 253
-_LONGEST_PATH = 1024
-_LONGEST_HEADER_NAME, _LONGEST_HEADER_VALUE = 256, 4096
+_MAX_RULE_NAME_LENGTH = 63
+_MAX_HOST_LENGTH = 253
+_MAX_PATH_LENGTH = 1024
+_LONGEST_HEADER_NAME, _MAX_HEADER_VALUE_LENGTH = 256, 4096
 
 
 # Names and identities
 
 
-@constraint(minLength=1, maxLength=_LONGEST_RULE_NAME, pattern=whole(DNS_SUBDOMAIN))
+@constraint(minLength=1, maxLength=_MAX_RULE_NAME_LENGTH, pattern=whole(DNS_SUBDOMAIN))
 def rule_name(node: Node, to: Checking) -> None:
     """Require a DNS name of 1 to 63 characters."""
-    too_long = len(node.text) > _LONGEST_RULE_NAME
-    problem = f"it is longer than {_LONGEST_RULE_NAME} characters" if too_long else dns_subdomain_problem(node.text)
+    too_long = len(node.text) > _MAX_RULE_NAME_LENGTH
+    problem = f"it is longer than {_MAX_RULE_NAME_LENGTH} characters" if too_long else dns_subdomain_problem(node.text)
     if problem is not None:
-        near = re.sub(r"[^a-z0-9]+", "-", node.text.lower())[:_LONGEST_RULE_NAME].strip("-") or "read-only"
+        near = re.sub(r"[^a-z0-9]+", "-", node.text.lower())[:_MAX_RULE_NAME_LENGTH].strip("-") or "read-only"
         message = f"{quoted(node.text)} cannot name a rule: {problem}"
         to.report(codes.RULE_NAME, message, node, help=f"write {near}")
 
 
 @constraint(maxLength=2048, pattern=whole(SPIFFE_ID))
 def spiffe_id(node: Node, to: Checking) -> None:
-    """Require a full SPIFFE ID: a trust domain alone identifies nobody."""
+    """Require a full SPIFFE ID. A trust domain alone is no identity."""
     problem = spiffe_problem(node.text)
     if problem is not None:
         message = f"{quoted(node.text)} is not a SPIFFE ID: {problem}"
@@ -49,7 +49,7 @@ def spiffe_id(node: Node, to: Checking) -> None:
 
 
 def _spiffe_way_out(text: str, trust_domain: str) -> str:
-    """Suggest the identity for one without scheme, as Istio writes it, or for a service account."""
+    """Suggest a SPIFFE ID for an identity without scheme (as in Istio), or for a service account."""
     if spiffe_problem(f"spiffe://{text}") is None and "/ns/" in text:
         return f"write spiffe://{text}"
     account = _account(text)
@@ -61,7 +61,7 @@ def _spiffe_way_out(text: str, trust_domain: str) -> str:
 
 @constraint(minLength=1, maxLength=253, pattern=whole(DNS_SUBDOMAIN))
 def account_name(node: Node, to: Checking) -> None:
-    """Require the name of one account: there is no `*` here."""
+    """Require the name of one account. `*` is not supported here."""
     problem = dns_subdomain_problem(node.text)
     if problem is None:
         return
@@ -79,7 +79,7 @@ def account_name(node: Node, to: Checking) -> None:
 
 
 def _account(text: str) -> tuple[str, str] | None:
-    """Return namespace and name of an account that is written as one text."""
+    """Return namespace and name of an account in one text."""
     parts = re.fullmatch(r"(?:system:serviceaccount:)?([^:/]+)[:/]([^:/]+)", text)
     if parts is None or dns_label_problem(parts[1]) is not None or dns_subdomain_problem(parts[2]) is not None:
         return None
@@ -90,15 +90,15 @@ def _account(text: str) -> tuple[str, str] | None:
 
 
 def path_match(node: Node, to: Checking) -> None:
-    """Check a path match: exact and prefix values in the form in which paths are compared."""
+    """Check a path match. Exact and prefix values must be in the canonical form of paths."""
     value, kind = node.get("value"), node.get("type")
     way = kind.text if kind is not None else "PathPrefix"
     if value is None or (not value.text and way != "PathPrefix"):
-        if way != "PathPrefix":  # the prefix of nothing is every path; the others would match none
+        if way != "PathPrefix":  # an empty prefix matches every path; the other types would match none
             message = f"a path match of type {way} needs a value"
             to.report(codes.HTTP_VALUE, message, value or node, help="write value: .., or type: PathPrefix")
-    elif len(value.text) > _LONGEST_PATH:
-        _not_a_path(value, f"it is longer than {_LONGEST_PATH} characters", "write a shorter one", to)
+    elif len(value.text) > _MAX_PATH_LENGTH:
+        _not_a_path(value, f"it is longer than {_MAX_PATH_LENGTH} characters", "write a shorter one", to)
     elif (control := control_character(value.text)) is not None:
         _not_a_path(value, f"it has a control character ({control})", "remove it", to)
     elif way == "RegularExpression":
@@ -114,7 +114,7 @@ def _plain_path(node: Node, to: Checking) -> None:
     elif "*" in text:
         stem = text.partition("*")[0].rstrip("/") or "/"
         way_out = f"write type: PathPrefix and value: {stem}, or type: RegularExpression"
-        _not_a_path(node, "`*` stands for nothing but itself here", way_out, to)
+        _not_a_path(node, "`*` is not a wildcard here", way_out, to)
     elif (problem := path_problem(text)) is not None:
         _not_a_path(node, *problem, to)
 
@@ -126,18 +126,18 @@ def _not_a_path(node: Node, problem: str, way_out: str, to: Checking) -> None:
 _PREFIX = regex(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+")
 
 
-@constraint(maxLength=_LONGEST_PATH, pattern=whole(_PREFIX.pattern))
+@constraint(maxLength=_MAX_PATH_LENGTH, pattern=whole(_PREFIX.pattern))
 def prefix(node: Node, to: Checking) -> None:
     """Check the prefix that an HTTP authorizer gets before the path of each request."""
-    if len(node.text) > _LONGEST_PATH or not _PREFIX.fullmatch(node.text):
-        message = f"{quoted(node.text)} cannot stand before a path"
+    if len(node.text) > _MAX_PATH_LENGTH or not _PREFIX.fullmatch(node.text):
+        message = f"{quoted(node.text)} cannot be the prefix of a path"
         to.report(codes.AUTHORIZER, message, node, help="write a path such as /check, or leave it out")
 
 
-@constraint(maxLength=_LONGEST_PATH, pattern=whole(_PREFIX.pattern), anyOf=[{"pattern": "^/"}])
+@constraint(maxLength=_MAX_PATH_LENGTH, pattern=whole(_PREFIX.pattern), anyOf=[{"pattern": "^/"}])
 def backend_path(node: Node, to: Checking) -> None:
-    """Check the path at which a Backend speaks MCP."""
-    if not node.text.startswith("/") or not _PREFIX.fullmatch(node.text) or len(node.text) > _LONGEST_PATH:
+    """Check the path of the MCP endpoint of a Backend."""
+    if not node.text.startswith("/") or not _PREFIX.fullmatch(node.text) or len(node.text) > _MAX_PATH_LENGTH:
         message = f"{quoted(node.text)} is not the path of a Backend"
         to.report(codes.DESTINATION, message, node, help="write a path such as /mcp, which is the default")
 
@@ -158,8 +158,8 @@ def header_name(node: Node, to: Checking) -> None:
 def header(node: Node, to: Checking) -> None:
     """Check the value that a header is compared with."""
     kind, value = node.get("type"), node["value"]
-    if not 1 <= len(value.text) <= _LONGEST_HEADER_VALUE:
-        message = f"the value of a header has 1 to {_LONGEST_HEADER_VALUE} characters, not {len(value.text)}"
+    if not 1 <= len(value.text) <= _MAX_HEADER_VALUE_LENGTH:
+        message = f"the value of a header has 1 to {_MAX_HEADER_VALUE_LENGTH} characters, not {len(value.text)}"
         to.report(codes.HTTP_VALUE, message, value, help="write the value to compare with")
     elif kind is not None and kind.text == "RegularExpression":
         _pattern(value, to)
@@ -179,7 +179,7 @@ _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _HOSTNAME = regex(rf"{_LABEL}(\.{_LABEL})*")
 
 
-@constraint(pattern=whole(rf"(\*\.)?{_HOSTNAME.pattern}"), maxLength=_LONGEST_HOST + 2)
+@constraint(pattern=whole(rf"(\*\.)?{_HOSTNAME.pattern}"), maxLength=_MAX_HOST_LENGTH + 2)
 def host(node: Node, to: Checking) -> None:
     """Require a host, or `*.` and a host."""
     if not _is_host(node.text.removeprefix("*.")):
@@ -187,7 +187,7 @@ def host(node: Node, to: Checking) -> None:
 
 
 def _is_host(text: str) -> bool:
-    return len(text) <= _LONGEST_HOST and _HOSTNAME.fullmatch(text) is not None
+    return len(text) <= _MAX_HOST_LENGTH and _HOSTNAME.fullmatch(text) is not None
 
 
 def _host_way_out(text: str) -> str:
@@ -199,9 +199,9 @@ def _host_way_out(text: str) -> str:
     return "write a name such as api.example.com, or *.example.com"
 
 
-@constraint(maxLength=_LONGEST_HOST, pattern=whole(_HOSTNAME.pattern))
+@constraint(maxLength=_MAX_HOST_LENGTH, pattern=whole(_HOSTNAME.pattern))
 def hostname(node: Node, to: Checking) -> None:
-    """Require the host of a Backend: one, and no pattern."""
+    """Require the host of a Backend: a single host without wildcard."""
     if not _is_host(node.text):
         near = comparable_host(re.sub(r"^[a-z]+://", "", node.text.lower()).partition("/")[0])
         way_out = f"write {near}; port and path have fields of their own" if _is_host(near) else "write one host"

@@ -11,7 +11,7 @@ from eastgate.dialects.base import Condition
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words, describe_rule, describe_rules
 from eastgate.settings import Settings
 
-# The conditions that a policy would show: `Accepted`, and `ResolvedRefs` where it names an authorizer.
+# The conditions of a policy: `Accepted`, and `ResolvedRefs` if it names an authorizer.
 
 
 def conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:
@@ -42,7 +42,7 @@ def _references(policy: Policy, world: World) -> Iterator[Condition]:
         return
     refused = [str(authorizer) for authorizer in authorizers if not world.granted(*authorizer.reference)]
     if refused:
-        message = f"no ReferenceGrant lets it name {', '.join(refused)}: what they would be asked about is denied"
+        message = f"no ReferenceGrant allows the reference to {', '.join(refused)}: their requests are denied"
         yield Condition("ResolvedRefs", "False", "RefNotPermitted", message)
     else:
         yield Condition("ResolvedRefs", "True", "ResolvedRefs", "it may name its authorizers")

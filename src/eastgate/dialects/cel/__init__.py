@@ -1,14 +1,16 @@
-"""CEL expressions: checked before they run, lowered to predicates where they are simple, never allowing by an error.
+"""CEL expressions.
 
-The expression language itself is `cel-expr-python`, the CEL team's own C++ core; this package is all that the rest of
-Eastgate sees of it. Importing it loads neither that core nor protobuf: the first expression does.
+They are checked before they run, lowered to predicates if they are simple, and never allow by an error.
 
-An attribute that is absent is an error in CEL, not a value: `request.path != "/x"` on a request without a path is
-neither true nor false, `&&` and `||` forget the error where the other side decides, and `has(request.path)` asks
-without erring. So an expression has three outcomes, and a rule must say what the third one means to it:
+The expression language itself is `cel-expr-python`, the CEL team's own C++ core. The rest of Eastgate uses it through
+this package only. The import loads neither that core nor protobuf; the first expression does.
 
-- an allow rule uses `Expression.lowered`, which holds where the expression is true;
-- a deny rule uses `Expression.lowered_or_error`, which holds where it is true or errs.
+In CEL an absent attribute is an error, not a value: `request.path != "/x"` on a request without a path is neither true
+nor false. `&&` and `||` ignore an error if the other side decides, and `has(request.path)` asks without an error. So an
+expression has three outcomes, and each rule must choose the meaning of the third:
+
+- an allow rule uses `Expression.lowered`, which matches if the expression is true;
+- a deny rule uses `Expression.lowered_or_error`, which matches if the expression is true or errs.
 """
 
 from eastgate.dialects.cel.documents import GATEWAY_ROOTS, DocumentExpression, compile_document_cel

@@ -1,8 +1,13 @@
 """Rewrites expressions so that the core, which is CEL in C++, evaluates them as CEL in Go does.
 
-Hosts of documents, such as Authorino, are written in Go. There a field of a text or number is absent and no error, a
-bool is no number, `substring` may reach the end, and an optional as the answer is what is in it. The checked expression
-is rewritten: operands are wrapped into functions that are declared here and that no author can write.
+Authorino and other hosts of documents are written in Go. In Go:
+
+- a missing field of a text or number is absent instead of an error;
+- a bool is not a number;
+- `substring` may end at the end of the text;
+- an optional result is replaced by its content.
+
+The rewriter wraps operands of the checked expression in functions that this file declares and that no author can write.
 """
 
 from __future__ import annotations
@@ -18,12 +23,15 @@ from typing import Any, Final
 
 REQUEST_BODY_JSON: Final = "requestBodyJSON"
 BODY: Final = ("request", "body")
-"""Where the body is in a document."""
-_DEEPEST: Final = 64  # objects and arrays inside each other
+"""The path of the body in a document."""
+_MAX_DEPTH: Final = 64  # nested objects and arrays
 
 
 class _Current(threading.local):
-    """The body of the request that this thread evaluates an expression for: functions see their arguments only."""
+    """The body of the request that this thread evaluates an expression for.
+
+    Functions of the core see their arguments only.
+    """
 
     body: object = None
 
@@ -33,7 +41,7 @@ _current = _Current()
 
 @contextmanager
 def reading_body(body: object) -> Iterator[None]:
-    """Let expressions of this thread look at a body."""
+    """Set the body for expressions of this thread."""
     before, _current.body = _current.body, body
     try:
         yield
@@ -42,7 +50,7 @@ def reading_body(body: object) -> Iterator[None]:
 
 
 def body_declarations(cel: Any) -> list[Any]:
-    """Return the function, for an environment of the core."""
+    """Return the declaration of the function, for an environment of the core."""
     overload = cel.Overload(
         id=REQUEST_BODY_JSON, return_type=cel.Type.DYN, parameters=[cel.Type.STRING], impl=_request_body_json
     )
@@ -50,12 +58,12 @@ def body_declarations(cel: Any) -> list[Any]:
 
 
 def _request_body_json(pointer: object) -> object:
-    """Return the value, or null where the body has none. A body that is not JSON to every reader is an error."""
+    """Return the value, or null if the body has none. A body is an error unless every JSON reader accepts it."""
     from eastgate.reading.strict_json import read_json
 
     if not isinstance(pointer, str) or not isinstance(_current.body, str):
-        raise TypeError("the request has no body that could be read")
-    value: object = read_json(_current.body.encode(), _DEEPEST)
+        raise TypeError("the request has no readable body")
+    value: object = read_json(_current.body.encode(), _MAX_DEPTH)
     if pointer and not pointer.startswith("/"):
         return None
     for step in pointer.split("/")[1:]:
@@ -74,7 +82,7 @@ def _is_index(name: str) -> bool:
 
 
 def _doubles(value: object) -> object:
-    """Return the value with all numbers as doubles, as documents have them."""
+    """Return the value with all numbers as doubles, as in documents."""
     match value:
         case bool() | None | str():
             return value
@@ -89,11 +97,11 @@ def _doubles(value: object) -> object:
 
 _FIELDS, _ENTRIES, _NUMBER, _SUBSTRING = "@fields", "@entries", "@number", "@substring"
 _SCALAR, _NO_DOUBLE = "@scalar", "@no_double"
-_STRING: Final = 5  # google.api.expr's primitive type
+_STRING: Final = 5  # google.api.expr's number for the primitive type string
 
 
 def _fields(value: object) -> object:
-    """Return a value that has fields: for a text, a number and null an empty one."""
+    """Return a value that has fields: an empty object for a text, a number or null."""
     if isinstance(value, dict):
         return value
     if value is None or isinstance(value, str | bool | int | float):
@@ -116,13 +124,13 @@ def _number(value: object) -> object:
 
 def _scalar(value: object) -> object:
     if isinstance(value, list | dict):
-        raise TypeError("a list or a map is written otherwise in each CEL")
+        raise TypeError("implementations of CEL format lists and maps differently")
     return value
 
 
 def _no_double(value: object) -> object:
     if isinstance(value, float):
-        raise TypeError("a double is written otherwise in each CEL")
+        raise TypeError("implementations of CEL format doubles differently")
     return _scalar(value)
 
 
@@ -145,12 +153,12 @@ _IMPLEMENTED: Final[dict[str, tuple[Callable[..., object], int]]] = {
 
 
 def only_texts(template: str) -> bool:
-    """Return whether a template of `format` has no clause other than `%s`, which writes anything."""
+    """Return whether a template of `format` has only the clause `%s`, which formats any value."""
     return re.search(r"%(?!s)", template.replace("%%", "")) is None
 
 
 def declarations(cel: Any) -> list[Any]:
-    """Return the functions, for an environment of the core."""
+    """Return the declarations of the functions, for an environment of the core."""
     return [
         cel.FunctionDecl(
             name, [cel.Overload(id=name, return_type=cel.Type.DYN, parameters=[cel.Type.DYN] * count, impl=impl)]
@@ -160,7 +168,7 @@ def declarations(cel: Any) -> list[Any]:
 
 
 def rewrite(checked: Any) -> bool:
-    """Put the functions into a checked expression, in place; return whether there was anything to do."""
+    """Put the functions into a checked expression, in place; return whether the expression changed."""
     rewriting = _Rewriting(checked)
     rewriting.visit(checked.expr)
     if _is_optional(checked.type_map.get(checked.expr.id)):
@@ -175,7 +183,7 @@ class _Rewriting:
         self.changed = False
 
     def visit(self, expr: Any) -> None:
-        """Rewrite an expression and all that it is made of."""
+        """Rewrite an expression and all of its parts."""
         for child in _children(expr):
             self.visit(child)
         if expr.HasField("select_expr") and expr.select_expr.test_only:
@@ -201,7 +209,7 @@ class _Rewriting:
             self._name(expr, call, _SUBSTRING)
 
     def _wrap(self, operand: Any, function: str) -> None:
-        """Wrap an operand that may be anything: for a map or a number the core does the same."""
+        """Wrap an operand of unknown type. For a map or a number, the core gives the same result."""
         type_ = self._checked.type_map.get(operand.id)
         is_text = function == _NUMBER and type_ is not None and type_.primitive == _STRING
         if not is_text and (type_ is None or type_.WhichOneof("type_kind") != "dyn"):
@@ -216,7 +224,7 @@ class _Rewriting:
         self._name(operand, operand.call_expr, function)
 
     def unwrap(self, expr: Any) -> None:
-        """Take the answer out of an optional; an error where there is nothing in it."""
+        """Take the answer out of an optional; an error if the optional is empty."""
         inner = type(expr)()
         inner.CopyFrom(expr)
         expr.Clear()
@@ -235,7 +243,7 @@ class _Rewriting:
 
 
 def _listed(expr: Any) -> Iterator[Any]:
-    """Yield the elements of a list that is written out; of any other the list itself."""
+    """Yield the elements of a list literal. Yield any other list itself."""
     if expr.HasField("list_expr"):
         yield from expr.list_expr.elements
     else:

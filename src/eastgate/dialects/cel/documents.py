@@ -1,8 +1,8 @@
-"""CEL over JSON documents: expressions whose variables are the members of one object, of whatever types they turn out.
+"""CEL over JSON documents: the variables of an expression are the members of one object, and have any type.
 
-Here nothing is known of the types before a document is there, so a missing member is an error when it is asked for.
-What an expression mentions is known before, though: `mentions` are the paths that it can look at, and only those
-parts of a document are given to it. All numbers are doubles, as they are in the documents of other CEL hosts.
+The types are unknown until there is a document, so a missing member is an error at evaluation. The paths that an
+expression can read are known before: they are its `mentions`, and it gets only these parts of a document. All numbers
+are doubles, as in the documents of other CEL hosts.
 """
 
 from __future__ import annotations
@@ -41,36 +41,36 @@ Path: TypeAlias = tuple[str, ...]
 
 ROOTS: Final = ("request", "source", "destination", "metadata", "auth")
 GATEWAY_ROOTS: Final = ("request", "source", "destination", "connection")
-"""The variables of expressions that a filter of a gateway evaluates. They also have `requestBodyJSON`."""
+"""The variables of expressions that the filter of a gateway evaluates. It also has `requestBodyJSON`."""
 MAX_TEXT: Final = 4 << 20
-"""Characters that an expression may put together: `replace` in `replace` grows faster than anything can count."""
+"""Characters of a text that an expression builds: nested `replace` calls grow faster than step counting notices."""
 MAX_VALUE: Final = 1 << 16
-"""Characters of one text of a document that an expression looks at."""
+"""Characters of one text of a document that an expression reads."""
 MAX_DEPTH: Final = 64
-_UNSAFE: Final = 2**53  # integers from here on are texts in JSON, since not all readers know them
-_EXPONENT: Final = 1e21  # numbers from here on are written with one
+_FIRST_UNSAFE_INTEGER: Final = 2**53  # integers from here on become texts in JSON, since not all readers know them
+_FIRST_EXPONENT_NUMBER: Final = 1e21  # numbers from here on are written with an exponent
 
 _ASSUMED: Final = _Size(96)  # of a list or text, for the bound of steps; the core itself ends loops at 10,000 turns
-_TEXT: Final = 4096
-_TURNS: Final = 64
+_ASSUMED_TEXT_CHARACTERS: Final = 4096
+_ASSUMED_TURNS: Final = 64
 _LOOKUPS: Final = ("_[_]", "_?._", "_[?_]")
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentExpression:
-    """An expression that is checked and ready. It looks at what `mentions` lead to and at nothing else."""
+    """A checked expression that can be evaluated. It reads the paths in `mentions` and nothing else."""
 
     text: str
     mentions: frozenset[Path]
     type: str
-    """The name of its type, DYN where only the document decides it."""
+    """The name of its type. DYN: the document decides the type."""
     compares_texts: bool
-    """Whether it has an answer, true or false, wherever all that it mentions are texts."""
+    """Whether the answer is true or false if all mentioned values are texts."""
     tree: Node = field(repr=False, compare=False)
     _compiled: Any = field(repr=False, compare=False)
 
     def evaluate(self, document: Mapping[str, object]) -> object:
-        """Return the answer as plain JSON data. Raises CelEvaluationError where there is none."""
+        """Return the answer as plain JSON data. Raises CelEvaluationError if there is none."""
         data: dict[str, object] = {path[0]: {} for path in self.mentions}
         for path in sorted(self.mentions):
             _copy(document, data, path)
@@ -89,7 +89,7 @@ _COMPILED: Final = SizedCache[tuple[str, tuple[str, ...]], DocumentExpression | 
 
 
 def compile_document_cel(text: str, roots: tuple[str, ...] = ROOTS) -> DocumentExpression | CelProblem:
-    """Compile an expression, or return the first thing that is wrong with it. Never raises."""
+    """Compile an expression, or return its first problem. Never raises."""
     return _COMPILED.get((text, roots), lambda: (_compile(text, roots), len(text)))
 
 
@@ -105,11 +105,11 @@ def _compile(text: str, roots: tuple[str, ...]) -> DocumentExpression | CelProbl
             return CelProblem("the expression is nested too deeply", 0, len(text), "32 levels are allowed")
         return _with_roots(translate(core_error.message, text, Variables()), roots)
     if any(_is_unclear_format(node) for node in walk(tree)):
-        return CelProblem("the template of `format` must be written out, without `%e`", 0, len(text))
+        return CelProblem("the template of `format` must be a literal without `%e`", 0, len(text))
     steps, _ = _measure(tree, dict.fromkeys(roots, _ASSUMED))
     if steps > MAX_STEPS:
         message = f"the expression can take {steps:,} steps, and {MAX_STEPS:,} are allowed"
-        return CelProblem(message, 0, len(text), "shorten its lists or patterns, or put fewer loops into loops")
+        return CelProblem(message, 0, len(text), "shorten its lists or patterns, or nest fewer loops")
     if _most_text(tree, {}) > MAX_TEXT:
         return CelProblem(f"the expression can make a text of more than {MAX_TEXT:,} characters", 0, len(text))
     mentions = {*_mentions(tree, roots), *((BODY,) if any(map(_reads_body, walk(tree))) else ())}
@@ -127,7 +127,7 @@ def _body(document: Mapping[str, object]) -> object:
 
 
 def _is_unclear_format(node: Node) -> bool:
-    """Return whether the core may write numbers otherwise than CEL in Go."""
+    """Return whether the core may format numbers differently from CEL in Go."""
     match node:
         case Call("format", (Literal(str(text)), _)):
             return re.search(r"%[.0-9]*e", text.replace("%%", "")) is not None
@@ -137,7 +137,7 @@ def _is_unclear_format(node: Node) -> bool:
 
 
 def _with_roots(problem: CelProblem, roots: tuple[str, ...]) -> CelProblem:
-    """Add the names of the variables that exist to a problem with one that does not."""
+    """Add the names of the existing variables to a problem with an unknown variable."""
     if not problem.is_unknown_variable:
         return problem
     return replace(problem, help="there are " + ", ".join(f"`{root}`" for root in roots))
@@ -162,7 +162,7 @@ def _environment(roots: tuple[str, ...]) -> Any:
     return cel.NewEnv(variables=dict.fromkeys(roots, cel.Type.DYN), extensions=extensions)
 
 
-# What an expression can look at
+# Paths that an expression can read
 
 
 def _mentions(node: Node, roots: tuple[str, ...]) -> Iterator[Path]:
@@ -175,7 +175,7 @@ def _mentions(node: Node, roots: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _path(node: Node, roots: tuple[str, ...]) -> Path | None:
-    """Return the path that a chain of names written out spells."""
+    """Return the path that a chain of literal names spells."""
     match node:
         case Local(name, bound=False) if name in roots:
             return (name,)
@@ -189,7 +189,7 @@ def _path(node: Node, roots: tuple[str, ...]) -> Path | None:
 
 
 def _looked_up(node: Node, roots: tuple[str, ...]) -> Path | None:
-    """Return the path of a name that is looked for among the names of a map: `"a" in request.headers`."""
+    """Return the path of a name in a membership test of a map: `"a" in request.headers`."""
     match node:
         case Call("@in", (Literal(str(name)), container)):
             path = _path(container, roots)
@@ -199,7 +199,7 @@ def _looked_up(node: Node, roots: tuple[str, ...]) -> Path | None:
 
 
 def _compares_texts(node: Node, roots: tuple[str, ...]) -> bool:
-    """Return whether an expression does nothing but compare members of the roots with texts that are written out."""
+    """Return whether an expression only compares members of the roots with text literals."""
     match node:
         case Call("_&&_" | "_||_" | "!_", parts):
             return all(_compares_texts(part, roots) for part in parts)
@@ -222,7 +222,7 @@ def _is_text(node: Node, roots: tuple[str, ...]) -> bool:
 
 
 def _copy(document: Mapping[str, object], data: dict[str, object], path: Path) -> None:
-    """Copy what a path leads to. Shorter paths come first and bring all that is below."""
+    """Copy the value at a path. Shorter paths come first and include everything below."""
     source: object = document
     target = data
     for at, key in enumerate(path):
@@ -240,7 +240,10 @@ def _copy(document: Mapping[str, object], data: dict[str, object], path: Path) -
 
 
 def _fitting(value: object, where: str, depth: int) -> object:
-    """Return the value as the core takes it: it would take a NUL for the end of a text, and round large integers."""
+    """Return the value in the form that the core needs.
+
+    The core would end a text at a NUL, and round large integers.
+    """
     if depth > MAX_DEPTH:
         raise CelEvaluationError(f"`{where}` is nested too deeply")
     match value:
@@ -280,9 +283,9 @@ def _plain(value: object) -> object:
         case None | bool() | str():
             return value
         case int():
-            return value if abs(value) < _UNSAFE else str(value)
+            return value if abs(value) < _FIRST_UNSAFE_INTEGER else str(value)
         case float() if math.isfinite(value):
-            return int(value) if value.is_integer() and abs(value) < _EXPONENT else value
+            return int(value) if value.is_integer() and abs(value) < _FIRST_EXPONENT_NUMBER else value
         case dict() if all(isinstance(key, str) for key in value):
             return {key: _plain(value[key]) for key in sorted(value)}
         case list() | tuple():
@@ -296,27 +299,31 @@ def _plain(value: object) -> object:
     raise CelEvaluationError("the answer is not JSON")
 
 
-# How long a text can get
+# The maximum length of a text
 
 
 def _most_text(node: Node, scope: Mapping[str, int]) -> int:
-    """Return an upper bound of the characters of a value, all its parts together."""
+    """Return an upper bound of the characters of a value with all its parts."""
     match node:
         case Literal():
             return node.length
         case Local(name, bound):
-            return scope.get(name, _TEXT) if bound else _TEXT
+            return scope.get(name, _ASSUMED_TEXT_CHARACTERS) if bound else _ASSUMED_TEXT_CHARACTERS
         case CreateList(items) | CreateStruct(items):
             return sum((_most_text(item, scope) for item in items), 0)
         case Call():
             return _most_of_call(node, scope)
         case Loop():
-            turns = len(node.over.items) if isinstance(node.over, CreateList) else _TURNS
+            turns = len(node.over.items) if isinstance(node.over, CreateList) else _ASSUMED_TURNS
             over = _most_text(node.over, scope)
-            inner = {**scope, **dict.fromkeys(node.names, max(over // max(turns, 1), _TEXT)), node.accumulator: 0}
+            inner = {
+                **scope,
+                **dict.fromkeys(node.names, max(over // max(turns, 1), _ASSUMED_TEXT_CHARACTERS)),
+                node.accumulator: 0,
+            }
             return _most_text(node.start, scope) + turns * _most_text(node.step, inner)
         case _:
-            return _TEXT
+            return _ASSUMED_TEXT_CHARACTERS
 
 
 def _most_of_call(call: Call, scope: Mapping[str, int]) -> int:
@@ -329,9 +336,9 @@ def _most_of_call(call: Call, scope: Mapping[str, int]) -> int:
         case "replace", [text, _, new, *_]:
             return text * max(new, 1)
         case "join", [texts, separator]:
-            return texts + _TURNS * _TURNS * separator
+            return texts + _ASSUMED_TURNS * _ASSUMED_TURNS * separator
         case "format", [text, arguments]:
-            return text * max(arguments, 1) if text > _TEXT else text + text * arguments // 2
+            return text * max(arguments, 1) if text > _ASSUMED_TEXT_CHARACTERS else text + text * arguments // 2
         case "_?_:_", [_, first, second]:
             return max(first, second)
         case _:

@@ -31,9 +31,9 @@ from eastgate.ir.predicates import Predicate
 
 # Tests of presence: `has(request.path)`.
 #
-# The core checks dotted variables, and takes `has` of one for the variable itself: `has(request.path) == "/x"` would
-# compare the path. So each such test becomes a hidden variable of type bool before the check. The name takes exactly
-# the room of the test it replaces, and the offsets of everything after it stay what they were.
+# The core checks dotted variables, and reads `has` of a variable as the variable itself: `has(request.path) == "/x"`
+# would compare the path. So each such test becomes a hidden variable of type bool before the check. The name is as long
+# as the test that it replaces, so that the offsets of all later characters stay.
 
 
 def with_presence_tests(text: str, tree: Node, variables: Variables) -> str | CelProblem:
@@ -47,14 +47,14 @@ def with_presence_tests(text: str, tree: Node, variables: Variables) -> str | Ce
         pattern = re.compile(r"has\s*\(\s*\.?\s*" + r"\s*\.\s*".join(path.split(".")) + r"\s*\)")
         match = pattern.match(text, text.rfind("has", 0, node.at))
         if match is None:
-            return CelProblem(f"this test is not plain enough: write `has({path})`", node.at, node.at + 1)
+            return CelProblem(f"this form of the test is not supported: write `has({path})`", node.at, node.at + 1)
         hidden = presence_of(path).ljust(len(match[0]))
         text = text[: match.start()] + hidden + text[match.end() :]
     return text
 
 
 def stray_presence(text: str, tree: Node, variables: Variables) -> CelProblem | None:
-    """Return a hidden variable that the author wrote: it is none of theirs."""
+    """Return a hidden variable that the author wrote, which is not allowed."""
     for node in walk(tree):
         if isinstance(node, HasVariable) and text.startswith(presence_of(node.path), node.at):
             return unknown_variable(text, presence_of(node.path), node.at, variables)
@@ -62,7 +62,7 @@ def stray_presence(text: str, tree: Node, variables: Variables) -> CelProblem | 
 
 
 def _dotted(node: Node) -> str | None:
-    """Return the path that a chain of fields spells, unless it starts at the variable of a loop."""
+    """Return the path that a chain of fields spells, unless it starts at a loop variable."""
     match node:
         case Local(name, bound=False):
             return name
@@ -78,12 +78,12 @@ MAX_LENGTH: Final = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression that is checked and ready. It looks at `attributes` and at nothing else.
+    """A checked expression that can be evaluated. It reads `attributes` and nothing else.
 
-    `lowered` holds exactly where the expression is true, so it is what an allow rule asks; `lowered_or_error` holds
-    exactly where it is true or errs, so a deny rule that asks it is never skipped by an error. Either is None where
-    no predicate says the same; `evaluate` then answers. That is for values of the declared types: Unicode texts
-    without NUL, 64-bit numbers. Of others the predicates say what CEL would, and `evaluate` errs.
+    `lowered` matches exactly if the expression is true, so an allow rule uses it. `lowered_or_error` matches exactly if
+    the expression is true or errs, so an error never skips a deny rule. Each is None if there is no equivalent
+    predicate; then `evaluate` answers. This holds for values of the declared types: Unicode texts without NUL, and
+    64-bit numbers. For other values the predicates answer as CEL would, and `evaluate` errs.
     """
 
     text: str
@@ -94,10 +94,10 @@ class Expression:
     _program: CelProgram = field(repr=False, compare=False)
 
     def evaluate(self, values: Mapping[Attribute, Value | None]) -> bool:
-        """Return the answer for a request whose attributes are known, or None where they are absent.
+        """Return the answer for a request with known attributes; the value None means absent.
 
-        Raises CelEvaluationError where there is no answer. An attribute that `values` does not name is unknown, which
-        is no answer either: taking it for absent would let `!has(...)` say yes.
+        Raises CelEvaluationError if there is no answer. An attribute outside of `values` is unknown, so there is no
+        answer. If it counted as absent, `!has(...)` would be true.
         """
         for attribute in self.attributes:
             if attribute not in values:
@@ -120,8 +120,9 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """The variables that an expression reads of a request, by the names that the evaluator knows. A tested map has no
-    attribute.
+    """The variables that an expression reads from a request, by their names in the evaluator.
+
+    A map that is only tested has no attribute.
     """
 
     variables: tuple[tuple[str, Attribute, VariableKind], ...]
@@ -137,7 +138,7 @@ class _Reads:
 
 
 def compile_cel(text: str, variables: Variables) -> Expression | CelProblem:
-    """Compile an expression, or return the first thing that is wrong with it. Never raises."""
+    """Compile an expression, or return its first problem. Never raises."""
     problem = _unreadable(text)
     if problem:
         return problem
@@ -157,7 +158,7 @@ def compile_cel(text: str, variables: Variables) -> Expression | CelProblem:
 
 
 def _unreadable(text: str) -> CelProblem | None:
-    """Return a problem that needs no parser to be found."""
+    """Return a problem that can be found without a parser."""
     if not text.strip():
         return CelProblem("the expression is empty", 0, len(text))
     if len(text) > MAX_LENGTH:
@@ -165,12 +166,12 @@ def _unreadable(text: str) -> CelProblem | None:
         return CelProblem(message, MAX_LENGTH, len(text))
     for at, character in enumerate(text):
         if "\ud800" <= character <= "\udfff":
-            return CelProblem("half of a character stands here, which is not Unicode", at, at + 1)
+            return CelProblem("this half of a surrogate pair is not Unicode", at, at + 1)
     return None
 
 
 def _with_tests(text: str, variables: Variables) -> str | CelProblem:
-    """Return the text that the core checks."""
+    """Return the text for the core to check."""
     if "has" not in text:
         return text
     parsed = upstream.parse(text, variables)
@@ -186,7 +187,7 @@ def _translate(rejected: upstream.CoreError, text: str, variables: Variables) ->
 
 
 def _unwanted(text: str, checked: upstream.Checked, variables: Variables) -> CelProblem | None:
-    """Return a problem with what CEL accepts and Eastgate does not."""
+    """Return a problem with an expression that CEL accepts and Eastgate does not."""
     if checked.type not in ("BOOL", "DYN"):
         kind = checked.type.lower().replace("<", "(").replace(">", ")")
         return CelProblem(f"the expression is of type {kind}, not bool", 0, len(text))
@@ -198,15 +199,15 @@ def _unwanted(text: str, checked: upstream.Checked, variables: Variables) -> Cel
             case Variable(path, at) if path in variables.maps:
                 start, end = underlined(text, path, at)
                 example = f'write `{path}["name"]`, `"name" in {path}` or `has({path}.name)`'
-                return CelProblem(f"`{path}` can only be asked for a name written out", start, end, example)
+                return CelProblem(f"`{path}` can only be asked for a literal name", start, end, example)
             case MapEntry(key=key) | HasEntry(key=key) if "\0" in key:
-                return CelProblem("a name that is looked up cannot have a NUL in it", 0, len(text))
+                return CelProblem("a looked-up name cannot contain NUL", 0, len(text))
             case Call("matches", (_, pattern), at=at) if not isinstance(pattern, Literal):
-                return CelProblem("the pattern of `matches` must be written out", *underlined(text, "matches", at))
+                return CelProblem("the pattern of `matches` must be a literal", *underlined(text, "matches", at))
     steps = most_steps(checked.tree)
     if steps > MAX_STEPS:
         message = f"the expression can take {steps:,} steps, and {MAX_STEPS:,} are allowed"
-        return CelProblem(message, 0, len(text), "shorten its lists or patterns, or put fewer loops into loops")
+        return CelProblem(message, 0, len(text), "shorten its lists or patterns, or nest fewer loops")
     return None
 
 

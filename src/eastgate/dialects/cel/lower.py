@@ -1,9 +1,9 @@
-"""Lowers an expression to predicates over attributes, where it is simple enough to mean exactly the same.
+"""Lowers an expression to predicates over attributes, if it is simple enough for an exact equivalent.
 
-CEL has three outcomes, and an error is not false: `!` keeps it, `&&` and `||` drop it only where the other side
-decides. So every part is lowered twice, to where it is true and to where it is false; where neither holds it errs. `!`
-then exchanges the two, `&&` is And of the one and Or of the other, and no negation ever turns an absent attribute into
-a yes.
+CEL has three outcomes, and an error is not false: `!` keeps an error, and `&&` and `||` ignore an error only if the
+other side decides. So every part is lowered twice: to a predicate for true and to a predicate for false. If neither
+matches, the part errs. `!` exchanges the two predicates. `&&` is And of the predicates for true, and Or of the
+predicates for false. So no negation ever makes an absent attribute match.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eastgate.ir.predicates import ALWAYS, NEVER, And, Computed, Is, Not, Or, Pr
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """The predicates under which an expression is true, and is false; None: no predicate says so."""
+    """The predicates under which an expression is true, and is false. None: no equivalent predicate exists."""
 
     true: Predicate | None
     false: Predicate | None
@@ -41,7 +41,7 @@ def lower(node: Node, variables: Variables) -> Lowered:
             return _given(variables.maps[map_](key))
         case HasVariable(path):
             declared = variables.attribute(path)
-            return _given(declared[0]) if declared else Lowered(ALWAYS, NEVER)  # a map is always there
+            return _given(declared[0]) if declared else Lowered(ALWAYS, NEVER)  # a map always exists
         case Call(function, arguments):
             return _call(function, arguments, variables)
         case _:
@@ -49,7 +49,7 @@ def lower(node: Node, variables: Variables) -> Lowered:
 
 
 def negate(predicate: Predicate) -> Predicate:
-    """Negate a predicate, with the negations at the atoms, where they read best."""
+    """Negate a predicate. The negations move to the atoms, which is easiest to read."""
     match predicate:
         case Is() | Computed():
             return Not(predicate)
@@ -86,7 +86,10 @@ def _call(function: str, arguments: tuple[Node, ...], variables: Variables) -> L
 
 
 def _one_of(node: Node, items: tuple[Node, ...], variables: Variables) -> Lowered:
-    """Lower equality with literals of the variable's own type; CEL also compares across types, which OneOf does not."""
+    """Lower equality with literals of the variable's own type.
+
+    CEL also compares values of different types, which OneOf does not.
+    """
     declared = _attribute(node, variables)
     wanted = (
         {VariableKind.TEXT: str, VariableKind.NUMBER: int, VariableKind.TIME: None}[declared[1]] if declared else None
@@ -100,7 +103,7 @@ def _one_of(node: Node, items: tuple[Node, ...], variables: Variables) -> Lowere
 
 
 def _matching(node: Node, matcher: Matcher, variables: Variables) -> Lowered:
-    """Lower an atom that errs where the attribute is absent: it is false only of a value that is there."""
+    """Lower an atom that errs if the attribute is absent. It is false only for a present value."""
     declared = _attribute(node, variables)
     if declared is None:
         return _OPAQUE
@@ -128,7 +131,7 @@ def _inverse(lowered: Lowered) -> Lowered:
 
 
 def _every(parts: Iterable[Predicate | None]) -> Predicate | None:
-    """Return ALL of them; a part that no predicate says does not matter beside one that never holds."""
+    """Return ALL of the parts. A part without a predicate does not matter beside a part that never matches."""
     parts = tuple(parts)
     if NEVER in parts:
         return NEVER
@@ -137,7 +140,7 @@ def _every(parts: Iterable[Predicate | None]) -> Predicate | None:
 
 
 def _lower_any(parts: Iterable[Predicate | None]) -> Predicate | None:
-    """Return ANY of them; a part that no predicate says does not matter beside one that always holds."""
+    """Return ANY of the parts. A part without a predicate does not matter beside a part that always matches."""
     parts = tuple(parts)
     if ALWAYS in parts:
         return ALWAYS

@@ -1,7 +1,7 @@
-"""Translates errors of the core to a sentence, with the text to underline.
+"""Translates errors of the core to sentences for authors, with the text to underline.
 
-The core names a position by line and column and speaks of overloads and selects; an author thinks of variables,
-functions and signs. What is not translated here is passed on in its words.
+The core names a position by line and column, and uses the terms overload and select. An author thinks of variables,
+functions and operators. Errors without a translation keep the words of the core.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ from eastgate.dialects.cel.variables import Variables
 
 # Bounds the work of an expression before it ever runs.
 #
-# CEL has no endless loops, but a short text can still keep a processor busy: loops inside loops over long lists,
-# texts doubled by each link of a chain of `map`, patterns with large repetitions. So the work is bounded from above
-# in steps of about 30 ns, each constant below measured against the evaluator, and an expression that could take more
-# than about a tenth of a second is refused. The bound is for values of up to 4096 characters; longer ones cost in
+# CEL has no endless loops, but a short text can still keep a processor busy: nested loops over long lists, texts
+# doubled by each link of a chain of `map`, patterns with large repetitions. So this file computes an upper bound of the
+# work, in steps of about 30 ns. Each constant below was measured with the evaluator. An expression that could take more
+# than about a tenth of a second is refused. The bound is for values of up to 4096 characters; longer values cost in
 # proportion.
 
 
 MAX_STEPS: Final = 3_000_000
 
-_VALUE_LENGTH: Final = 4096
+_MAX_VALUE_CHARACTERS: Final = 4096
 _CHARACTERS_PER_STEP: Final = 32  # copied or compared
 _CONTAINS_PER_STEP: Final = 2000  # pairs of characters
 _ITERATION: Final = MAX_STEPS // 10_000  # the evaluator gives up after 10,000: no accepted expression gets there
-_PATTERN_COMPILED: Final = 150  # for each character of a pattern, at each evaluation: it is not kept
-_PATTERN_CHARACTERS: Final = 2  # of the text, per step and character of the pattern, at worst
-_UNICODE_CLASS: Final = 50  # characters that \pL and the like are worth
+_PATTERN_COMPILED: Final = 150  # for each character of a pattern, at each evaluation: the pattern is not cached
+_PATTERN_CHARACTERS: Final = 2  # of the text, for each step and character of the pattern, in the worst case
+_UNICODE_CLASS: Final = 50  # the cost of \pL and similar classes, in characters
 
 
 def most_steps(tree: Node) -> int:
-    """Return an upper bound of the work."""
+    """Return an upper bound of the work of an expression."""
     return _measure(tree, {})[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """The largest size of a value: characters of a text; or entries of a list or map, and the largest size of each."""
+    """The largest size of a value: the characters of a text, or the entries of a list or map and the largest entry."""
 
     length: int
     element: _Size | None = None
@@ -68,17 +68,17 @@ class _Size:
 
     @property
     def copied(self) -> int:
-        """Return the steps to copy it: the entries of a list are shared, not copied."""
+        """Return the steps to copy the value. The entries of a list are shared, not copied."""
         return self.length if self.element else self.length // _CHARACTERS_PER_STEP
 
     @property
     def read(self) -> int:
-        """Return the steps to compare all of it."""
+        """Return the steps to compare all of the value."""
         return self.length * (1 + self.element.read) if self.element else self.length // _CHARACTERS_PER_STEP
 
 
 _SCALAR: Final = _Size(1)
-_TEXT: Final = _Size(_VALUE_LENGTH)
+_TEXT: Final = _Size(_MAX_VALUE_CHARACTERS)
 _CONVERTED: Final = _Size(64)  # the longest text of a number, a time or a duration
 
 
@@ -89,7 +89,7 @@ def _largest(sizes: Iterable[_Size]) -> _Size:
 
 
 def _measure(node: Node, scope: Mapping[str, _Size]) -> tuple[int, _Size]:
-    """Return the steps that a node takes, and the size of its value."""
+    """Return the steps for a node, and the size of its value."""
     match node:
         case Literal():
             return 1, _Size(node.length)
@@ -137,8 +137,9 @@ def _call(call: Call, scope: Mapping[str, _Size]) -> tuple[int, _Size]:
 
 
 def _loop(loop: Loop, scope: Mapping[str, _Size]) -> tuple[int, _Size]:
-    """Measure a loop. Macros only ever add to an accumulator, so what one turn adds, times the turns, is its final
-    size.
+    """Measure a loop.
+
+    Macros only add to an accumulator, so its final size is the size added in one turn, times the turns.
     """
     over_steps, over = _measure(loop.over, scope)
     start_steps, start = _measure(loop.start, scope)
@@ -148,7 +149,7 @@ def _loop(loop: Loop, scope: Mapping[str, _Size]) -> tuple[int, _Size]:
     added = max(0, turned.length - start.length)
     final = _Size(start.length + over.length * added, turned.element or start.element)
     result_steps, result = _measure(loop.result, {**scope, loop.accumulator: final})
-    each = _ITERATION + condition_steps + turn_steps + added * over.length  # a list that grows is copied every turn
+    each = _ITERATION + condition_steps + turn_steps + added * over.length  # a growing list is copied in every turn
     return over_steps + start_steps + over.length * each + result_steps, result
 
 
@@ -159,9 +160,9 @@ _PATTERN_TOKEN: Final = regex(
 
 
 def _pattern_length(pattern: Node) -> int:
-    """Return the length of a pattern once its repetitions are written out."""
+    """Return the length of a pattern with its repetitions written out."""
     if not (isinstance(pattern, Literal) and isinstance(pattern.value, str)):
-        return _VALUE_LENGTH
+        return _MAX_VALUE_CHARACTERS
     open_groups, last = [0], 0
     for token in _PATTERN_TOKEN.finditer(pattern.value):
         if token["low"]:
@@ -187,7 +188,7 @@ _METHODS: Final = (
     *("getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds"),
     *("getMinutes", "getMonth", "getSeconds"),
 )
-_LONGEST_WORD: Final = 40  # that is repeated in a message
+_MAX_WORD_LENGTH: Final = 40  # repeated in a message
 _SIGNS: Final = {
     "and": "&&",
     "or": "||",
@@ -205,7 +206,7 @@ _SIGNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CelProblem:
-    """A problem and its position: `text[start:end]`, which is empty at the end of a text that ends too early."""
+    """A problem and its position `text[start:end]`. The position is empty at the end of a text that ends too early."""
 
     message: str
     start: int
@@ -215,7 +216,7 @@ class CelProblem:
 
 
 def translate(message: str, text: str, variables: Variables) -> CelProblem:
-    """Translate the first error of the core about an expression."""
+    """Translate the first error that the core reports for an expression."""
     located = re.search(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?:\n \| |\n?ERROR: <input>|$)", message, re.DOTALL)
     if located is None:
         return CelProblem(re.sub(r"^[A-Z_]+: ", "", message), 0, len(text))
@@ -232,18 +233,18 @@ def translate(message: str, text: str, variables: Variables) -> CelProblem:
 
 
 def unknown_variable(text: str, path: str, at: int, variables: Variables) -> CelProblem:
-    """Return a problem for a name that the dialect does not offer."""
+    """Return a problem for a name that is not a variable of the dialect."""
     start, end = underlined(text, path, at)
     below = sorted(variable for variable in variables if variable.startswith(f"{path}."))
     if below:
-        return CelProblem(f"`{path}` cannot stand alone", start, end, f"write one of {_listed(below)}")
+        return CelProblem(f"`{path}` cannot be used alone", start, end, f"write one of {_listed(below)}")
     near = did_you_mean(path, variables)
     help_ = f"did you mean `{near}`?" if near else f"there are {_listed(sorted(variables))}"
     return CelProblem(f"there is no variable `{path}`", start, end, help_, is_unknown_variable=True)
 
 
 def underlined(text: str, path: str, at: int) -> tuple[int, int]:
-    """Return the extent of a dotted name: the core points at its last dot, at its start or at the bracket before it."""
+    """Return the extent of a dotted name. The core points at its last dot, at its start or at the bracket before it."""
     pattern = re.compile(r"\s*\.\s*".join(rf"`?{re.escape(part)}`?" for part in path.split(".")))
     for match in pattern.finditer(text):
         if match.end() >= at:
@@ -277,7 +278,7 @@ def _wrong_types(text: str, at: int, match: re.Match[str], variables: Variables)
         return CelProblem(f"{types[0]} cannot be looked up by {types[1]}", at, end)
     if function == "_?_:_":
         return CelProblem(
-            f"`?` does not work on {listed}", at, at + 1, "a bool stands before it, and one type after it"
+            f"`?` does not work on {listed}", at, at + 1, "write a bool before it, and values of one type after it"
         )
     if function in ("_==_", "_!=_"):
         return CelProblem(f"`{sign}` cannot compare {listed}", at, at + 2)
@@ -307,14 +308,14 @@ def _misplaced(text: str, at: int, match: re.Match[str], variables: Variables) -
             start, end = sign.span()
     word = text[start:end]
     instead = _SIGNS.get(word)
-    subject = f"`{word}`" if word.isprintable() and len(word) <= _LONGEST_WORD else "this"
-    return CelProblem(f"{subject} cannot stand here", start, end, f"write `{instead}`" if instead else None)
+    subject = f"`{word}`" if word.isprintable() and len(word) <= _MAX_WORD_LENGTH else "this"
+    return CelProblem(f"{subject} is not allowed here", start, end, f"write `{instead}`" if instead else None)
 
 
 def _not_a_token(text: str, at: int, match: re.Match[str], variables: Variables) -> CelProblem:
     if text[at : at + 1] in ("'", '"'):
         end = len(text.rstrip()) if "\n" not in text[at:] else text.index("\n", at)
-        return CelProblem("this text is not closed, or has a `\\` that means nothing", at, end)
+        return CelProblem("this text is not closed, or has an invalid `\\` escape", at, end)
     return _misplaced(text, at, match, variables)
 
 

@@ -1,4 +1,4 @@
-"""A CEL expression as a tree of our own types, so that nothing untyped gets further than `upstream`."""
+"""A CEL expression as a tree of Eastgate's own types. Only `upstream` handles untyped objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eastgate.basics.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant. `value` is None for the kinds that nothing here looks into: null, uint, double, bytes."""
+    """A constant. `value` is None for null, uint, double and bytes, whose values are never needed."""
 
     value: str | int | bool | None
     length: int = 1
@@ -17,7 +17,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable that the dialect declares; a map stands here only where it is used as a whole."""
+    """A variable of the dialect. A map occurs here only if the expression uses it as a whole."""
 
     path: str
     at: int
@@ -33,7 +33,7 @@ class HasVariable:
 
 @dataclass(frozen=True, slots=True)
 class MapEntry:
-    """`request.headers["x"]` or `request.headers.x`: a name looked up in a map that the dialect declares."""
+    """`request.headers["x"]` or `request.headers.x`: the lookup of a name in a map of the dialect."""
 
     map: str
     key: str
@@ -49,7 +49,7 @@ class HasEntry:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Any other name: the variable of a loop (then it is `bound`), or a type."""
+    """Any other name: a type, or the variable of a loop (`bound`)."""
 
     name: str
     bound: bool
@@ -57,7 +57,7 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A field of a value that the expression made itself; `tested`: inside `has()`."""
+    """A field of a value that the expression created. `tested`: inside `has()`."""
 
     operand: Node
     name: str
@@ -67,7 +67,10 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function or an operator, the target of a method first. `scalar`: it gives a number, a bool or a time."""
+    """A function or an operator.
+
+    The target of a method is the first argument. `scalar`: the result is a number, bool or time.
+    """
 
     function: str
     arguments: tuple[Node, ...]
@@ -77,21 +80,21 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class CreateList:
-    """A list written out."""
+    """A list literal."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CreateStruct:
-    """A map or message written out: keys and values, one after the other."""
+    """A map or message literal: keys and values alternate."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A fold over the elements of a value, which `all`, `exists`, `exists_one`, `map` and `filter` become."""
+    """A loop over the elements of a value: the form of `all`, `exists`, `exists_one`, `map` and `filter`."""
 
     names: tuple[str, ...]
     over: Node

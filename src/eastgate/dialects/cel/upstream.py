@@ -1,9 +1,9 @@
-"""The only module that sees `cel-expr-python` and protobuf, which are untyped.
+"""The only module that uses `cel-expr-python` and protobuf, which are untyped.
 
-The core checks an expression and runs it. Its serialized form is the checked syntax tree, which `_TreeReader` turns
-into `syntax`. `expr.binpb` describes the messages of that form (`cel.expr`), so that a run without proxies needs no
-xds-protos. All of this is loaded for the first expression: it takes about 60 ms, which a run without CEL should not
-pay.
+The core checks and runs expressions. The serialized form of a checked expression is its syntax tree, which
+`_TreeReader` converts to `syntax`. `expr.binpb` describes the messages of that form (`cel.expr`), so that runs without
+proxies do not need xds-protos. The first expression loads all of this, which takes about 60 ms. Runs without CEL do not
+load it.
 """
 
 from __future__ import annotations
@@ -32,24 +32,25 @@ from eastgate.dialects.cel.syntax import (
 )
 from eastgate.dialects.cel.variables import VariableKind, Variables, presence_of
 
-# Runs a compiled expression, and words its errors for the policy's author.
+# Runs a compiled expression, and rewrites its errors for the policy's author.
 
 
 class CelEvaluationError(Exception):
-    """The expression has no answer for this request. It must not allow, and it must not skip a deny."""
+    """The expression has no answer for this request. An error must neither allow the request nor skip a deny rule."""
 
 
 class CelProgram(Protocol):
     """A compiled expression."""
 
     def run(self, data: Mapping[str, object]) -> bool:
-        """Return the answer; raises CelEvaluationError where there is none."""
+        """Return the answer. Raises CelEvaluationError if there is none."""
         ...
 
 
 def fitting(value: str | int, kind: VariableKind, path: str) -> str | int | datetime:
-    """Return the value as the evaluator takes it. One of the wrong type errs: it must not be compared as something
-    else.
+    """Return the value in the type of the evaluator.
+
+    A value of the wrong type errs, because it must not be compared as another type.
     """
     match kind, value:
         case VariableKind.TEXT, str():
@@ -68,9 +69,12 @@ def fitting(value: str | int, kind: VariableKind, path: str) -> str | int | date
 
 
 def _whole(text: str, path: str) -> str:
-    """Return the text, if the core sees all of it: it takes a NUL for the end, and `admin\\0x` for `admin`."""
+    """Return the text if the core sees all of it.
+
+    The core ends a text at a NUL, and would read `admin\\0x` as `admin`.
+    """
     if "\0" in text:
-        raise CelEvaluationError(f"`{path}` has a NUL in it, which cannot be evaluated")
+        raise CelEvaluationError(f"`{path}` contains NUL, which cannot be evaluated")
     if not text.isascii():
         try:
             text.encode()
@@ -80,7 +84,7 @@ def _whole(text: str, path: str) -> str:
 
 
 def in_plain_words(message: str) -> str:
-    """Return an evaluation error of the CEL core, without its status code."""
+    """Return an evaluation error of the CEL core without its status code."""
     absent = re.search(r'No value with name "(.*)" found in Activation', message)
     if absent:
         return f"`{absent[1]}` is absent"
@@ -95,14 +99,14 @@ TOO_DEEP = "recursion limit exceeded"
 
 @dataclass(frozen=True, slots=True)
 class CoreError:
-    """The error of the core about an expression that it does not accept."""
+    """An error of the core: it does not accept an expression."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An expression that the core accepts: its tree, the name of its type, and how to run it."""
+    """An expression that the core accepts: its tree, the name of its type, and its program."""
 
     tree: Node
     type: str
@@ -110,17 +114,17 @@ class Checked:
 
 
 def parse(text: str, variables: Variables) -> Node | CoreError:
-    """Parse an expression, without checking names and types."""
+    """Parse an expression without a check of names and types."""
     try:
         compiled = _environment(variables).compile(text, disable_check=True)
         parsed = _unpacked(compiled, "ParsedExpr")
         return _TreeReader(variables, parsed.source_info.positions, {}).read(parsed.expr, frozenset())
-    except Exception as error:  # the core raises bare RuntimeErrors, protobuf its own; none of them may pass
+    except Exception as error:  # the core raises bare RuntimeErrors, protobuf its own; none may escape
         return _core_error(error)
 
 
 def check(text: str, variables: Variables) -> Checked | CoreError:
-    """Check names and types of an expression, and make it ready to run."""
+    """Check names and types of an expression, and compile it."""
     environment = _environment(variables)
     try:
         compiled = environment.compile(text)
@@ -143,11 +147,11 @@ class _Program:
         self._compiled = compiled
 
     def run(self, data: Mapping[str, object]) -> bool:
-        """Return the answer; an error, whether the core returns or raises it, is a CelEvaluationError."""
+        """Return the answer. An error that the core returns or raises becomes a CelEvaluationError."""
         try:
             result = self._compiled.eval(data=data)
             answer = result.plain_value()
-        except Exception as error:  # a bare RuntimeError, for instance out of iterations
+        except Exception as error:  # a bare RuntimeError, for instance after too many iterations
             raise CelEvaluationError(in_plain_words(str(error))) from error
         if answer is True or answer is False:
             return bool(answer)
@@ -158,8 +162,9 @@ class _Program:
 
 @lru_cache(maxsize=64)
 def _environment(variables: Variables) -> Any:
-    """Return an environment with dotted variables, so that an unknown field is an error of the expression, not of each
-    request.
+    """Return an environment with dotted variables.
+
+    An unknown field is then an error of the expression, not of each request.
     """
     from cel_expr_python import cel  # type: ignore[import-untyped]
 
@@ -173,7 +178,7 @@ def _environment(variables: Variables) -> Any:
 
 @cache
 def _messages() -> Any:
-    """Return the pool of the messages of `cel.expr`. It is not the default pool, where xds-protos has its own."""
+    """Return the pool of the messages of `cel.expr`. The default pool may contain those of xds-protos."""
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
     from google.protobuf.descriptor_pool import DescriptorPool
 
@@ -209,12 +214,12 @@ def _core_error(error: Exception) -> CoreError:
 
 
 def _is_scalar(type_: Any) -> bool:
-    """Return whether values of the type have a fixed size: bool, int, uint, double; timestamp, duration."""
+    """Return whether values of the type have a fixed size: bool, int, uint, double, timestamp or duration."""
     return type_ is not None and (type_.primitive in (1, 2, 3, 4) or type_.well_known in (2, 3))
 
 
 class _TreeReader:
-    """Turns the protobuf tree into ours, and respells the names looked up in maps as the request spells them."""
+    """Converts the protobuf tree to `syntax`. Names looked up in maps get the spelling of the request."""
 
     def __init__(self, variables: Variables, positions: Mapping[int, int], types: Any) -> None:
         self._variables = variables
@@ -224,7 +229,7 @@ class _TreeReader:
         self.respelled = False
 
     def read(self, expr: Any, bound: frozenset[str]) -> Node:
-        """Return the node, with the names that enclosing loops bind."""
+        """Return the node. `bound` are the variables of the enclosing loops."""
         match expr.WhichOneof("expr_kind"):
             case "const_expr":
                 return _literal(expr.const_expr)

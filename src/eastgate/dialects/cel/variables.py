@@ -1,4 +1,4 @@
-"""The variables that a dialect offers to its expressions, by their dotted path, and the attribute behind each."""
+"""The variables of a dialect's expressions, by their dotted path, and the attribute of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastgate.ir.attributes import Attribute
 
 
 class VariableKind(enum.Enum):
-    """The type of a variable, by its name in CEL."""
+    """The type of a variable, with its name in CEL."""
 
     TEXT = "string"
     NUMBER = "int"
@@ -21,12 +21,14 @@ class VariableKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variables:
-    """The variables of one dialect. Compared by identity: a dialect has one, and its CEL environment is kept.
+    """The variables of one dialect.
 
-    A map, such as `request.headers`, gives the attribute of a name; its key is how the name is spelled there (in lower
-    case, where it has none), so that `request.headers["X-User"]` and `request.headers["x-user"]` are one header. A map
-    is always there, perhaps empty, and can only be asked for a name that stands in the expression: which other entries
-    a request has, nobody who asks a question offline could know.
+    Two instances are never equal: a dialect has one, and its CEL environment is cached.
+
+    A map, such as `request.headers`, gives an attribute for each name. The name has the spelling of the request (lower
+    case, if letter case is ignored), so that `request.headers["X-User"]` and `request.headers["x-user"]` are one
+    header. A map always exists, and may be empty. An expression can only ask for a literal name, because an offline
+    question cannot list all entries of a request.
     """
 
     texts: Mapping[str, Attribute] = field(default_factory=dict)
@@ -53,7 +55,7 @@ class Variables:
         return any(path in group for group in (self.texts, self.numbers, self.times, self.maps))
 
     def attribute(self, path: str) -> tuple[Attribute, VariableKind] | None:
-        """Return the attribute behind a variable, and its type; None for a map and for an unknown path."""
+        """Return the attribute of a variable, and its type; None for a map and for an unknown path."""
         for group, kind in (
             (self.texts, VariableKind.TEXT),
             (self.numbers, VariableKind.NUMBER),
@@ -65,5 +67,5 @@ class Variables:
 
 
 def presence_of(path: str) -> str:
-    """Return the hidden variable that stands for `has(path)`: as long as that text, so that no offset moves."""
+    """Return the hidden variable that replaces `has(path)`. It is as long as that text, so that no offset changes."""
     return f"_has_{path.replace('.', '_')}"

@@ -1,4 +1,4 @@
-"""GEP-3779: identity-based authorization for east-west traffic, in its three forms, and our cluster-wide tiers."""
+"""GEP-3779: identity-based authorization of east-west traffic in three forms, and Eastgate's cluster-wide tiers."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CLUSTER_GROUP", "DIALECT", "GROUP", "Policy"]
 
-GROUP = "gateway.networking.x-k8s.io"  # the drafts give none; upstream's experimental kinds live here
+GROUP = "gateway.networking.x-k8s.io"  # the drafts give none; upstream's experimental kinds are in this one
 CLUSTER_GROUP = "eastgate.dev"
 
 
 def _v1alpha1_shape(root: Node) -> Record[Settings]:
-    """Return the shape for one target, as in the Go type, or for a list of them, which files may give too."""
+    """Return the shape for one target, as in the Go type, or for a list of targets, which Eastgate accepts too."""
     spec = root.get("spec")
     targets = spec.get("targetRefs") if spec is not None else None
     is_object = targets is not None and isinstance(targets.value, dict)
@@ -46,7 +46,7 @@ def _v1alpha1_shape(root: Node) -> Record[Settings]:
 
 
 def _closes(policy: Policy) -> bool:
-    """Return whether it is an ALLOW policy that lists nobody, which turns deny by default on."""
+    """Return whether the policy is an ALLOW without callers, which turns deny by default on."""
     return not policy.rules and policy.action is Action.ALLOW and policy.tier is Tier.NAMESPACED and not policy.audit
 
 

@@ -1,11 +1,11 @@
-"""From the policies that target a workload to its layers: one for each level, NETWORK first.
+"""Assemble the policies that target a workload to its layers: one for each level, NETWORK first.
 
-Each level is a chain of its own, and both must allow; a level that no policy targets is open. A chain is
+Each level is a chain, and both must allow. A level that no policy targets is open. A chain is
 
-    [Observe(audit), FirstMatch(admin), Deny, AllowAny]      where an enforced namespaced policy targets the workload
-    [Observe(audit), FirstMatch(admin), FirstMatch(baseline)]  where none does
+    [Observe(audit), FirstMatch(admin), Deny, AllowAny]      if an enforced namespaced policy targets the workload
+    [Observe(audit), FirstMatch(admin), FirstMatch(baseline)]  otherwise
 
-At a pod of a cluster without a proxy nothing of this is enforced (`sidecars`).
+A pod of a cluster without a proxy enforces none of these layers (`sidecars`).
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from eastgate.ir import (
 from eastgate.ir.attributes import IDENTITY, SERVICE, SOURCE_WORKLOAD, Attribute
 from eastgate.settings import Settings, Sidecars
 
-# The sidecars that enforce GEP-3779: layers of a pod with one, and of a pod without.
+# The sidecars that enforce GEP-3779: layers of a pod with a sidecar, and of a pod without.
 #
-# Manifests before injection have no sidecars, so that every pod is taken to get one. In a cluster pods have one or
+# Manifests before injection have no sidecars, so every pod counts as having one. In a cluster each pod has a sidecar or
 # not.
 
 
@@ -61,22 +61,22 @@ _SETTING = "sidecars"
 _PROXY = "its eastgate proxy"
 _WHY = {
     ProxyPresence.PRESENT: "it has one",
-    ProxyPresence.ABSENT: "it has no eastgate proxy",
-    ProxyPresence.UNPROVEN: "its label claims an eastgate proxy, and it has no container of one",
-    ProxyPresence.UNBORN: "no pod of it exists, and whether one gets an eastgate proxy is decided when it is created",
+    ProxyPresence.ABSENT: "it has no Eastgate proxy",
+    ProxyPresence.UNPROVEN: "its label claims an Eastgate proxy, but it has no such container",
+    ProxyPresence.UNBORN: "it has no pods yet; a pod gets an Eastgate proxy, or none, when it is created",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class SidecarStance:
-    """Whether a workload has a proxy, and the ports that are not redirected to it."""
+    """Whether a workload has a proxy, and the ports whose traffic bypasses the proxy."""
 
     presence: ProxyPresence
     excluded: tuple[int, ...] = ()
 
 
 def stance_of(workload: Workload, attached: Sequence[Attachment[Policy]], scene: Scene) -> SidecarStance | None:
-    """Return the stance of a workload; None where no policy is about it, or every pod is taken to have a proxy."""
+    """Return the stance of a workload; None if no policy targets it, or if every pod counts as having a proxy."""
     if not attached or scene.settings.sidecars is Sidecars.ASSUMED:
         return None
     presence = proxy_presence(scene.world, workload)
@@ -84,7 +84,7 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[Policy]], scene:
 
 
 def behind_proxy(layer: Layer, policies: tuple[PolicyRef, ...], stance: SidecarStance, world: World) -> Layer:
-    """Return a layer of a workload as its proxy enforces it: without a proxy nothing of it is left."""
+    """Return a layer of a workload as its proxy enforces it. Without a proxy, the layer has no rules."""
     readings = _readings(policies, stance) if policies else ()
     if stance.presence is ProxyPresence.ABSENT:
         return Layer(layer.at, Chain((), readings))
@@ -111,13 +111,16 @@ def _readings(policies: tuple[PolicyRef, ...], stance: SidecarStance) -> tuple[P
 
 @dataclass(frozen=True, slots=True)
 class ProxiedCallers:
-    """Derives that a pod without a proxy has no identity. All other callers keep theirs."""
+    """Replaces the identity of callers without a proxy: such a pod is anonymous.
+
+    All other callers keep their identity.
+    """
 
     world: World
-    depends_on: ClassVar[None] = None  # callers are compared by their identities, whoever has them
+    depends_on: ClassVar[None] = None  # callers are compared by their identities, not by their workloads
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
-        """Return an absent identity for a pod that has no proxy to prove its own with."""
+        """Return an absent identity for a pod that has no proxy to prove its identity."""
         key = values.get(SOURCE_WORKLOAD)
         caller = self.world.workloads.get(key) if isinstance(key, str) else None
         return {} if caller is None or not caller.is_pod or has_identity(self.world, caller) else {IDENTITY: None}
@@ -129,7 +132,7 @@ _TIER_ORDER = {Action.DENY: 0, Action.PASS: 1, Action.ALLOW: 2}  # in one tier a
 
 
 def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
-    """Return the layers of a workload that these policies target, in the order in which a request meets them."""
+    """Return the layers of a workload that these policies target, in the order in which a request passes them."""
     return [
         _enforced(_layer(level, at_level, scene.settings), at_level, scene)
         for level in Level
@@ -138,7 +141,7 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
 
 
 def _enforced(layer: Layer, attached: list[Attachment[Policy]], scene: Scene) -> Layer:
-    """Return a layer as the proxy of its workload enforces it, where it is known whether there is one."""
+    """Return a layer as the proxy of its workload enforces it, if it is known whether there is a proxy."""
     if not isinstance(scene.stance, SidecarStance):
         return layer
     refs = sorted({attachment.policy.ref for attachment in attached if not attachment.policy.audit})
@@ -146,7 +149,10 @@ def _enforced(layer: Layer, attached: list[Attachment[Policy]], scene: Scene) ->
 
 
 def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings) -> Layer:
-    """Build the layer of a level. Read as traffic, a policy on a Service governs only what is addressed to it."""
+    """Build the layer of a level.
+
+    With `serviceTarget: traffic`, a policy on a Service governs only requests to the Service.
+    """
     placement = PLACEMENTS[level]
     if settings.section(GepSettings).service_target is ServiceTarget.WORKLOADS:
         return Layer(placement, _chain(level, [attachment.policy for attachment in attached], settings))
@@ -187,7 +193,10 @@ def _chain(level: Level, policies: list[Policy], settings: Settings) -> Chain:
 
 
 def _sort_key(policy: Policy) -> tuple[str, str, str, str]:
-    """Return a key in the order of `PolicyRef`: the engine gives policies in it, so that sorting compares them once."""
+    """Return a key in the order of `PolicyRef`.
+
+    The engine gives policies in this order, so sorting compares them once.
+    """
     ref = policy.ref
     return ref.kind, ref.namespace or "", ref.name, ref.group
 

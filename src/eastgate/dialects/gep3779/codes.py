@@ -5,8 +5,8 @@ from eastgate.basics.diagnostics import Code, Severity
 NO_TARGET = Code(
     "EG2001",
     "no target",
-    "A policy says what it applies to. The draft considered an empty targetRefs for a whole namespace and rejected it: "
-    "“an empty field or absence of a it does not mean select all” elsewhere in the API.",
+    "A policy needs a target. The draft considered an empty targetRefs for a whole namespace and rejected it: “an "
+    "empty field or absence of a it does not mean select all” elsewhere in the API.",
 )
 ROUTE_TARGET = Code(
     "EG2002",
@@ -86,7 +86,7 @@ SIDECAR_APPLICATION_SERVICE = Code(
 AMBIENT_APPLICATION_SELECTOR = Code(
     "EG2022",
     "label selector for APPLICATION in an ambient mesh",
-    "Application-level policies are enforced at a waypoint, which stands before a Service: they target the Service.",
+    "Application-level policies are enforced at a waypoint, which is in front of a Service: they target the Service.",
 )
 NETWORK_NEEDS_SELECTOR = Code(
     "EG2023",
@@ -100,7 +100,7 @@ EVERY_SERVICE_ACCOUNT = Code(
     "EG2025",
     "every service account of every namespace",
     '“Use of "*" alone (i.e., all Serviceaccounts in all namespaces) is not allowed.” Leave the source out to match '
-    "anyone.",
+    "any caller.",
 )
 SERVICE_ACCOUNT_V1ALPHA1 = Code(
     "EG2026",
@@ -111,7 +111,7 @@ SERVICE_ACCOUNT_V1ALPHA1 = Code(
 BARE_SERVICE_ACCOUNT = Code(
     "EG2027",
     "service account without namespace in a cluster policy",
-    "A cluster policy has no namespace that could be meant.",
+    "A cluster policy has no namespace, so a name alone is ambiguous.",
 )
 SPIFFE_ID = Code(
     "EG2028",
@@ -126,8 +126,8 @@ ONE_SOURCE_LIST = Code(
 EMPTY_LIST_V1ALPHA1 = Code(
     "EG2030",
     "empty sources or attributes in v1alpha1",
-    "The Provisional draft says that an empty list matches everything, its successor that it matches nothing. "
-    "Neither reading is safe to guess.",
+    "In the Provisional draft an empty list matches everything. In its successor it matches nothing. Neither reading "
+    "is safe to guess.",
 )
 PORT_RANGE = Code("EG2031", "port out of range", "Ports are 1 to 65535.")
 PATH_PATTERN = Code(
@@ -139,11 +139,11 @@ METHOD = Code("EG2033", "invalid method", "A method is an HTTP token such as GET
 METHOD_CASE = Code(
     "EG2034",
     "method in the wrong letter case",
-    "Methods are case-sensitive: `get` is not GET, so this matches no request that a client would send.",
+    "Methods are case-sensitive: `get` is not GET, so this rule matches no request of a usual client.",
     Severity.WARNING,
 )
 SOURCE_MEMBER_MISSING = Code(
-    "EG2035", "source without its member", "The type of a source says which of its members must be set."
+    "EG2035", "source without its member", "The type of a source names the member that must be set."
 )
 SOURCE_MEMBER_FOREIGN = Code(
     "EG2036", "source with a member of another type", "Only the member that the type of a source names may be set."

@@ -5,14 +5,14 @@ from eastgate.basics.diagnostics import Code, Severity
 READING_DENY_ONLY = Code(
     "EG6042",
     "the two readings of denyOnly differ here",
-    "Only DENY policies target the workload. The drafts say both that the rest is denied and that it is permitted; "
-    "the setting `denyOnly` decides.",
+    "Only DENY policies target the workload. The drafts contradict each other: other requests are denied, or "
+    "permitted. The setting `denyOnly` decides.",
     Severity.INFO,
 )
 READING_SERVICE_TARGET = Code(
     "EG6043",
     "the two readings of serviceTarget differ here",
-    "A policy that targets a Service governs its pods, or only the traffic that is addressed to the Service; the "
-    "setting `serviceTarget` decides.",
+    "A policy that targets a Service governs its pods, or only the traffic to the Service. The setting "
+    "`serviceTarget` decides.",
     Severity.INFO,
 )

@@ -1,4 +1,4 @@
-"""From a checked document to its meaning: targets in the world, rules in the IR."""
+"""Converts checked documents to policies: targets in the cluster, and rules in the IR."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Condition = tuple[Attribute, Node, Predicate]
 
 
 def v1alpha2(document: Document, root: Node, settings: Settings) -> Policy:
-    """Read a policy of the Implementable draft."""
+    """Read a policy of the Implementable draft (v1alpha2)."""
     namespace = document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
     rules = (_conditions(rule, namespace, settings) for rule in root["spec"].get("rules") or ())
@@ -30,7 +30,7 @@ def v1alpha2(document: Document, root: Node, settings: Settings) -> Policy:
 
 
 def v1alpha1(document: Document, root: Node, settings: Settings) -> Policy:
-    """Read a policy of the Provisional draft: its sources are ORed, and so are its attributes."""
+    """Read a policy of the Provisional draft (v1alpha1): ANY of its sources and ANY of its attributes must match."""
     namespace = document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
     nodes = root["spec"].get("tcpRules")
@@ -39,7 +39,7 @@ def v1alpha1(document: Document, root: Node, settings: Settings) -> Policy:
 
 
 def x_v1alpha1(document: Document, root: Node, settings: Settings) -> Policy:
-    """Read a policy of GEP-3779 as it stands upstream."""
+    """Read a policy of the upstream form of GEP-3779."""
     namespace = document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
     nodes = root["spec"].get("rules")
@@ -94,7 +94,7 @@ def _policy(
 
 
 def _targets(refs: Node, namespace: str) -> tuple[Target, ...]:
-    """Return the targets; v1alpha1 may give one object instead of a list."""
+    """Return the targets. v1alpha1 may give one object instead of a list."""
     return tuple(
         PodsMatching(namespace, selector_of(ref["selector"]))
         if ref["kind"].text == "Pod"
@@ -109,7 +109,7 @@ def _targets(refs: Node, namespace: str) -> tuple[Target, ...]:
 def _conditions(rule: Node, namespace: str, settings: Settings) -> list[Condition]:
     conditions: list[Condition] = []
     source = rule.get("authorizationSource")
-    if source is not None:  # absent: anyone. Present with nothing in it: nobody
+    if source is not None:  # absent: any caller; present and empty: no caller
         identities = [identity.text for identity in source.get("identities") or ()]
         accounts = [_account(account.text, namespace) for account in source.get("serviceAccounts") or ()]
         conditions.append((IDENTITY, source, _callers(identities, accounts, settings)))
@@ -125,7 +125,7 @@ def _old_conditions(rule: Node, settings: Settings) -> list[Condition]:
         accounts += [(n.text, "*") for source in sources for n in source.get("namespaces") or ()]
         conditions.append((IDENTITY, sources, _callers(identities, accounts, settings)))
     attributes = rule.get("attributes")
-    if attributes is not None and all("ports" in entry for entry in attributes):  # one without ports is any port
+    if attributes is not None and all("ports" in entry for entry in attributes):  # no ports: any port
         ports = frozenset(port.number for entry in attributes for port in entry["ports"])
         conditions.append((PORT, attributes, Is(PORT, OneOf(ports))))
     return conditions
@@ -146,13 +146,13 @@ def _x_conditions(rule: Node, namespace: str, settings: Settings) -> list[Condit
 
 
 def _account(text: str, namespace: str) -> tuple[str, str]:
-    """Return namespace and name of a service account; a name alone is of the policy's own namespace."""
+    """Return namespace and name of a service account. A name alone is in the policy's own namespace."""
     own_namespace, slash, name = text.rpartition("/")
     return (own_namespace if slash else namespace), name
 
 
 def _callers(identities: list[str], accounts: list[tuple[str, str]], settings: Settings) -> Predicate:
-    """Match ANY of the identities, or of the service accounts, which are of the target's trust domain."""
+    """Match ANY of the identities or service accounts. The accounts are in the target's trust domain."""
     domain = settings.trust_domain
     exact = frozenset(identities) | {service_account_id(domain, ns, name) for ns, name in accounts if name != "*"}
     parts: list[Predicate] = [Is(IDENTITY, OneOf(exact))] if exact else []

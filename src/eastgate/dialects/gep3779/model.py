@@ -1,4 +1,4 @@
-"""A GEP-3779 policy, whatever form it was written in."""
+"""The GEP-3779 policy in one model for all of its forms."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from eastgate.ir import Origin, PolicyRef, Rule, repr_of_named
 
 
 class Level(enum.StrEnum):
-    """The level of enforcement: L4, or L7."""
+    """The level of enforcement: L4 or L7."""
 
     NETWORK = "network"
     APPLICATION = "application"
 
 
 class Action(enum.StrEnum):
-    """The effect of a policy on the requests that one of its rules matches. PASS exists in cluster policies only."""
+    """The effect of a policy on the requests that its rules match. Only cluster policies have PASS."""
 
     ALLOW = "ALLOW"
     DENY = "DENY"
@@ -28,7 +28,7 @@ class Action(enum.StrEnum):
 
 
 class Tier(enum.StrEnum):
-    """The order of evaluation: Admin first and final, Baseline only where no namespaced policy is."""
+    """The order of evaluation: Admin is first and final; Baseline applies only if no namespaced policy does."""
 
     ADMIN = "Admin"
     NAMESPACED = "Namespaced"
@@ -37,7 +37,7 @@ class Tier(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A policy. Two are equal only if they are the same object: a changed policy is another."""
+    """A policy. Two policies are equal only if they are the same object: a changed policy is another object."""
 
     ref: PolicyRef
     span: Span

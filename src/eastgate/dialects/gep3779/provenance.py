@@ -1,4 +1,4 @@
-"""The placements of GEP-3779's layers, and the readings that shape them: as data, with words for people in `str`."""
+"""The placements of GEP-3779's layers, and the settings that shape them: as structured data, with text in `str`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StageName(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DenyOnlyReading:
-    """The reading of `denyOnly` that shaped a layer: only DENY policies target its workload."""
+    """The value of `denyOnly` for a layer of a workload that only DENY policies target."""
 
     choice: DenyOnly
     setting: ClassVar[str] = "denyOnly"

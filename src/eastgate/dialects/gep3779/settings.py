@@ -11,7 +11,7 @@ __all__ = ["DenyOnly", "GepSettings", "ServiceTarget"]
 
 
 class DenyOnly(StrEnum):
-    """The verdict on the rest where only DENY policies target a workload."""
+    """The verdict on unmatched requests to a workload that only DENY policies target."""
 
     DENY = "deny"
     ALLOW = "allow"
@@ -26,13 +26,13 @@ class ServiceTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GepSettings(Section):
-    """The choices where GEP-3779 can be read in two ways."""
+    """The settings for the ambiguities of GEP-3779."""
 
     deny_only: DenyOnly = DenyOnly.DENY
     service_target: ServiceTarget = ServiceTarget.WORKLOADS
 
     def check(self, settings: Settings) -> None:
-        """Raise where policies govern the traffic to a Service, and no proxy knows the Service."""
+        """Raise if policies govern the traffic to a Service, but no proxy knows the Service of a request."""
         if self.service_target is ServiceTarget.TRAFFIC and settings.mesh_mode is not MeshMode.AMBIENT:
             raise SettingsError(
                 "serviceTarget: traffic needs meshMode: ambient "

@@ -1,7 +1,7 @@
-"""The four resources, field by field. The Go types of the drafts are normative; READINGS settles the rest.
+"""The four resources, field by field. The Go types of the drafts are normative; READINGS decides the open questions.
 
-Here are the Implementable draft (000) and our cluster-wide policies, which have its rules; the other two forms are in
-`shapes_v1alpha1.py` and `shapes_x.py`.
+This file has the Implementable draft (000) and Eastgate's cluster-wide policies, whose rules are the same. The other
+two forms are in `shapes_drafts.py`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from eastgate.dialects.gep3779.shapes_drafts import (
     ANY_OF_THEM,
     IDENTITIES,
     LEVEL,
+    MAX_SERVED_ENTRIES,
     NETWORK,
     SELECTOR,
-    SERVED,
     SPEC_ADVICE,
     SPEC_SPELLINGS,
     TARGETS,
@@ -40,11 +40,11 @@ def _source(service_account: Text[Settings], forms: str) -> Record[Settings]:
             "identities": IDENTITIES,
             "serviceAccounts": Field(
                 ListOf(service_account, "a list of service accounts"),
-                about=f"Service accounts of the target's trust domain: {forms}. [] matches nobody.",
+                about=f"Service accounts of the target's trust domain: {forms}. [] matches no caller.",
             ),
         },
         misspelt={"serviceAccount": "serviceAccounts", "identity": "identities"},
-        advice={"matchExpressions": "list who is meant: the draft leaves richer expressions to the future"},
+        advice={"matchExpressions": "list the callers: the draft has no other expressions yet"},
         foreign={"namespaces": (UNKNOWN_FIELD, "write serviceAccounts: [<namespace>/*]")},
     )
 
@@ -55,11 +55,12 @@ _application: Record[Settings] = Record(
         "paths": Field(
             ListOf(Text("a path", values.path), "a list of paths"),
             about="Paths, of which one must match: exact, or with one * at the end or the beginning. They are "
-            "compared without query, after normalization. Left out it is any path; [] matches none.",
+            "compared without query, after normalization. Without it any path matches; [] matches none.",
         ),
         "methods": Field(
             ListOf(Text("a method", values.method), "a list of methods"),
-            about="HTTP methods, of which one must match, case-sensitive. Left out it is any method; [] matches none.",
+            about="HTTP methods, of which one must match, case-sensitive. Without it any method matches; [] matches "
+            "none.",
         ),
     },
 )
@@ -71,14 +72,14 @@ def _rules(service_account: Text[Settings], forms: str) -> Field[Settings]:
         {
             "authorizationSource": Field(
                 _source(service_account, forms),
-                about="Who is asking: any of the identities or service accounts. Left out it is anybody, also "
-                "somebody without an identity; {} matches nobody.",
+                about="The callers: any of the identities or service accounts. Without it any caller matches, also an "
+                "anonymous one; {} matches no caller.",
             ),
             "networkAttributes": NETWORK,
             "applicationAttributes": Field(
                 _application,
-                about="What must be true of the request; only at enforcementLevel APPLICATION. Left out it is any "
-                "request.",
+                about="Conditions on the request; only at enforcementLevel APPLICATION. Without it any request "
+                "matches.",
             ),
         },
         misspelt={
@@ -95,7 +96,7 @@ def _rules(service_account: Text[Settings], forms: str) -> Field[Settings]:
             "methods": "write applicationAttributes: {methods: [..]}",
         },
     )
-    return Field(ListOf(rule, "a list of rules", served=SERVED), about=ANY_OF_THEM)
+    return Field(ListOf(rule, "a list of rules", served=MAX_SERVED_ENTRIES), about=ANY_OF_THEM)
 
 
 # 000: the Implementable draft
@@ -121,17 +122,19 @@ V1ALPHA2: Record[Settings] = resource(
         misspelt={**SPEC_SPELLINGS, "tcpRules": "rules"},
         advice=SPEC_ADVICE,
     ),
-    about="Who may reach some workloads of a namespace: GEP-3779, the Implementable draft.",
+    about="The callers that may reach some workloads of a namespace: GEP-3779, the Implementable draft.",
 )
 
 
-# Ours: cluster-wide policies in two tiers
+# Eastgate's cluster-wide policies in two tiers
 
 _subject: Record[Settings] = Record(
     "subject",
     {
-        "namespaceSelector": Field(SELECTOR, about="The labels of the namespaces. Left out it is every namespace."),
-        "podSelector": Field(SELECTOR, about="The labels of the pods. Left out it is every pod."),
+        "namespaceSelector": Field(
+            SELECTOR, about="The labels of the namespaces. Without it every namespace is selected."
+        ),
+        "podSelector": Field(SELECTOR, about="The labels of the pods. Without it every pod is selected."),
     },
 )
 CLUSTER_POLICY: Record[Settings] = resource(
@@ -150,17 +153,20 @@ CLUSTER_POLICY: Record[Settings] = resource(
                 Whole(0, 1000, what="a priority"),
                 required=True,
                 help="write priority: 0 to 1000; lower goes first",
-                about="The order within the tier: lower goes first. Of equal ones DENY goes before PASS before ALLOW.",
+                about="The order within the tier, the lowest first. At equal priority DENY precedes PASS, and PASS "
+                "precedes ALLOW.",
             ),
             "subject": Field(
-                _subject, about="Which workloads the policy is about: both selectors must match. Left out it is all."
+                _subject,
+                about="The workloads of the policy: both selectors must match. Without it the policy applies to all "
+                "workloads.",
             ),
             "action": Field(
                 Choice(("ALLOW", "DENY", "PASS"), codes.ACTION),
                 required=True,
                 help="write action: ALLOW, DENY or PASS",
-                about="What happens to a request that one of the rules matches; PASS leaves the decision to what "
-                "comes after this tier.",
+                about="The effect on a request that one of the rules matches. PASS leaves the decision to the policies "
+                "after this tier.",
             ),
             "enforcementLevel": LEVEL,
             "rules": _rules(
@@ -169,9 +175,10 @@ CLUSTER_POLICY: Record[Settings] = resource(
         },
         rules=(validation.deny_has_rules("rules"), validation.no_application_attributes_at_network),
         foreign=dict.fromkeys(
-            ("targetRefs", "targetRef"), (UNKNOWN_FIELD, "a cluster policy says what it applies to in `subject`")
+            ("targetRefs", "targetRef"), (UNKNOWN_FIELD, "a cluster policy selects its workloads in `subject`")
         ),
     ),
     cluster_scoped=True,
-    about="Who may reach workloads anywhere in the cluster, before or behind the policies of their namespaces.",
+    about="The callers that may reach workloads anywhere in the cluster, before or after the policies of their "
+    "namespaces.",
 )

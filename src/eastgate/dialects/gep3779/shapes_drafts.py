@@ -1,4 +1,4 @@
-"""GEP-3779 as it stands upstream: the X kind, field by field."""
+"""The upstream form of GEP-3779 (the X kind), and its Provisional draft, field by field."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Sha
 from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
-# Shapes that the forms of the policy share: targets, ports, identities, levels.
+# Shapes that all forms share: targets, ports, identities, levels.
 
 
-SERVED = 256  # rules of a policy and sources of a rule, for an API server
-_SERVED_TARGETS = 64
+MAX_SERVED_ENTRIES = 256  # rules of a policy and sources of a rule that an API server accepts
+_MAX_SERVED_TARGETS = 64
 
 SELECTOR: Record[Settings] = label_selector()
 
@@ -52,7 +52,7 @@ TARGET: Record[Settings] = Record(
     },
 )
 TARGETS: ListOf[Settings] = ListOf(
-    TARGET, "a list of target references", validation.some_target, served=_SERVED_TARGETS
+    TARGET, "a list of target references", validation.some_target, served=_MAX_SERVED_TARGETS
 )
 
 
@@ -62,36 +62,37 @@ def target_refs(shape: Shape[Settings]) -> Field[Settings]:
         required=True,
         missing=codes.NO_TARGET,
         help=validation.NO_TARGET_HELP,
-        about="What the policy applies to: Pods by their labels, or a Service by its name, of the policy's own "
+        about="The targets of the policy: Pods by their labels, or a Service by its name, of the policy's own "
         "namespace. For every pod of the namespace write kind Pod and selector {}.",
     )
 
 
 PORTS: Field[Settings] = Field(
     ListOf(Whole(1, 65535, codes.PORT_RANGE, "a port"), "a list of ports"),
-    about="The workload's own (container) ports, of which one must match. Left out it is any port; [] matches none.",
+    about="The workload's own (container) ports, one of which must match. Without it any port matches; [] matches "
+    "none.",
 )
 IDENTITIES: Field[Settings] = Field(
     ListOf(Text("a SPIFFE ID", values.spiffe_id), "a list of SPIFFE IDs"),
-    about="Full SPIFFE IDs, spiffe://<trust domain>/<path>, compared exactly. [] matches nobody.",
+    about="Full SPIFFE IDs, spiffe://<trust domain>/<path>, compared exactly. [] matches no caller.",
 )
 NETWORK: Field[Settings] = Field(
     Record("networkAttributes", {"ports": PORTS}, misspelt={"port": "ports"}),
-    about="What must be true of the connection. Left out it is any connection.",
+    about="Conditions on the connection. Without it any connection matches.",
 )
 ALLOW_OR_DENY: Field[Settings] = Field(
     Choice(("ALLOW", "DENY"), codes.ACTION),
     required=True,
     help="write action: ALLOW, or action: DENY",
-    about="What happens to a request that one of the rules matches. A DENY goes before every ALLOW; as soon as a "
-    "policy targets a workload, what nothing allows is denied.",
+    about="The effect on a request that one of the rules matches. Every DENY precedes every ALLOW. As soon as a "
+    "policy targets a workload, requests that no rule allows are denied.",
 )
 LEVEL: Field[Settings] = Field(
     Choice(("NETWORK", "APPLICATION"), codes.LEVEL, any_case=True),
     about="Where the policy is enforced: NETWORK (L4) sees identities and ports, APPLICATION (L7) also paths and "
-    "methods. Left out it is NETWORK.",
+    "methods. The default is NETWORK.",
 )
-ANY_OF_THEM = "The policy matches a request if any of its rules does. A rule with nothing in it matches everything."
+ANY_OF_THEM = "The policy matches a request if any of its rules does. An empty rule matches everything."
 NO_APPLICATION_ATTRIBUTES = (
     UNKNOWN_FIELD,
     "remove it, or write AuthorizationPolicy v1alpha2 with enforcementLevel: APPLICATION",
@@ -121,14 +122,14 @@ _old_source: Record[Settings] = Record(
         "namespace": "namespaces",
         **dict.fromkeys(("identity", "spiffe", "type"), "identities"),
     },
-    advice={"spiffe": "write identities: [..]", "type": "remove it: the one list that is set says what the source is"},
+    advice={"spiffe": "write identities: [..]", "type": "remove it: the list that is set defines the source"},
 )
 _old_rule: Record[Settings] = Record(
     "a rule",
     {
         "sources": Field(
-            ListOf(_old_source, "a list of sources", validation.matching_list("sources"), served=SERVED),
-            about="Who is asking: any of the sources. Left out it is anybody.",
+            ListOf(_old_source, "a list of sources", validation.matching_list("sources"), served=MAX_SERVED_ENTRIES),
+            about="The callers: any of the sources. Without it any caller matches.",
         ),
         "attributes": Field(
             ListOf(
@@ -136,7 +137,7 @@ _old_rule: Record[Settings] = Record(
                 "a list of attributes",
                 validation.matching_list("attributes"),
             ),
-            about="What must be true of the connection: any of the entries. Left out it is any connection.",
+            about="Conditions on the connection: any of the entries. Without it any connection matches.",
         ),
     },
     misspelt={
@@ -163,7 +164,7 @@ def _v1alpha1(targets: ListOf[Settings] | Record[Settings]) -> Record[Settings]:
             {
                 "targetRefs": target_refs(targets),
                 "action": ALLOW_OR_DENY,
-                "tcpRules": Field(ListOf(_old_rule, "a list of rules", served=SERVED), about=ANY_OF_THEM),
+                "tcpRules": Field(ListOf(_old_rule, "a list of rules", served=MAX_SERVED_ENTRIES), about=ANY_OF_THEM),
             },
             rules=(validation.deny_has_rules("tcpRules"),),
             misspelt={**SPEC_SPELLINGS, "rules": "tcpRules"},
@@ -175,19 +176,19 @@ def _v1alpha1(targets: ListOf[Settings] | Record[Settings]) -> Record[Settings]:
                 )
             },
         ),
-        about="Who may reach some workloads of a namespace: GEP-3779, the Provisional draft.",
+        about="The callers that may reach some workloads of a namespace: GEP-3779, the Provisional draft.",
     )
 
 
 V1ALPHA1 = _v1alpha1(TARGETS)
-V1ALPHA1_ONE_TARGET = _v1alpha1(TARGET)  # the Go type has one object; files may give either
+V1ALPHA1_ONE_TARGET = _v1alpha1(TARGET)  # the Go type has one object; Eastgate accepts either
 
 
 _x_account: Record[Settings] = Record(
     "serviceAccount",
     {
         "namespace": Field(
-            dns_label("a namespace"), about="The namespace of the account. Left out it is the policy's own."
+            dns_label("a namespace"), about="The namespace of the account. The default is the policy's own namespace."
         ),
         "name": Field(
             Text("the name of a service account", values.account_name),
@@ -213,8 +214,8 @@ _x_rule: Record[Settings] = Record(
     "a rule",
     {
         "sources": Field(
-            ListOf(_x_source, "a list of sources", served=SERVED),
-            about="Who is asking: any of the sources. Left out it is anybody; [] matches nobody.",
+            ListOf(_x_source, "a list of sources", served=MAX_SERVED_ENTRIES),
+            about="The callers: any of the sources. Without it any caller matches; [] matches no caller.",
         ),
         "networkAttributes": NETWORK,
     },
@@ -248,7 +249,7 @@ X_V1ALPHA1: Record[Settings] = resource(
                 ),
                 required=True,
                 help="write action: ALLOW",
-                about="What happens to a request that one of the rules matches. What nothing allows is denied.",
+                about="The effect on a request that one of the rules matches. Requests that no rule allows are denied.",
             ),
             "enforcementLevel": Field(
                 Choice(
@@ -267,11 +268,11 @@ X_V1ALPHA1: Record[Settings] = resource(
                 help="write enforcementLevel: Network",
                 about="Where the policy is enforced: at L4.",
             ),
-            "rules": Field(ListOf(_x_rule, "a list of rules", served=SERVED), about=ANY_OF_THEM),
+            "rules": Field(ListOf(_x_rule, "a list of rules", served=MAX_SERVED_ENTRIES), about=ANY_OF_THEM),
         },
         rules=(validation.target_fits_level,),
         misspelt={**SPEC_SPELLINGS, "tcpRules": "rules"},
         advice=SPEC_ADVICE,
     ),
-    about="Who may reach some workloads of a namespace: GEP-3779 as it stands upstream.",
+    about="The callers that may reach some workloads of a namespace: GEP-3779 in its upstream form.",
 )

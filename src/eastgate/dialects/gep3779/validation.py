@@ -1,6 +1,6 @@
-"""Demands of the drafts on a policy beyond the types of its fields. Each function checks one demand.
+"""Checks of the drafts' requirements beyond the types of fields. Each function is one check.
 
-They are hung on the shapes in `shapes.py`, and are called only where the fields that they read have the right type.
+`shapes.py` attaches the checks to the shapes. A check runs only if the fields that it reads have the right type.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ROUTES = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute")
     ),
 )
 def target(ref: Node, to: Checking) -> None:
-    """Check that a target is Pods by label selector, or a Service by name."""
+    """Check that a target is Pods with a label selector, or a Service with a name."""
     kind = ref["kind"]
     if kind.text in _ROUTES:
         to.report(
@@ -126,7 +126,7 @@ some_target = not_empty(codes.NO_TARGET, "a policy needs a target", NO_TARGET_HE
     minItems=1,
 )
 def pod_stands_alone(refs: Node, to: Checking) -> None:
-    """Reject, in the X kind, other targets beside Pods."""
+    """Reject other targets beside Pods in the X kind."""
     some_target(refs, to)
     targets = list(refs)
     pods = [ref for ref in targets if (kind := ref.get("kind")) is not None and kind.value == "Pod"]
@@ -143,7 +143,7 @@ def pod_stands_alone(refs: Node, to: Checking) -> None:
 
 
 def level_of(spec: Node) -> str:
-    """Return the level in lower case; `network` where none is written."""
+    """Return the level in lower case; `network` if none is written."""
     level = spec.get("enforcementLevel")
     return level.value.casefold() if level is not None and isinstance(level.value, str) else "network"
 
@@ -155,18 +155,18 @@ _IS_APPLICATION = f"(has(self.enforcementLevel) && self.enforcementLevel.matches
 @constraint(
     Cel(
         f"{_IS_APPLICATION} || !has(self.rules) || self.rules.all(rule, !has(rule.applicationAttributes))",
-        "`applicationAttributes` cannot stand in a NETWORK policy",
+        "a NETWORK policy cannot have `applicationAttributes`",
     )
 )
 def no_application_attributes_at_network(spec: Node, to: Checking) -> None:
-    """Reject L7 attributes in a NETWORK policy, which would silently be wider than written."""
+    """Reject L7 attributes in a NETWORK policy. Ignoring them would make the policy wider than written."""
     if level_of(spec) == "application":
         return
     for rule in spec.get("rules") or ():
         if "applicationAttributes" in rule:
             to.report(
                 codes.APPLICATION_ATTRIBUTES_AT_NETWORK,
-                "`applicationAttributes` cannot stand in a NETWORK policy",
+                "a NETWORK policy cannot have `applicationAttributes`",
                 rule.key_span("applicationAttributes"),
                 help="write enforcementLevel: APPLICATION, or remove the attributes",
             )
@@ -190,14 +190,14 @@ def no_application_attributes_at_network(spec: Node, to: Checking) -> None:
     ),
 )
 def target_fits_level(spec: Node, to: Checking) -> None:
-    """Check the draft's “VAP Validation” list, where the level is written."""
+    """Check the draft's “VAP Validation” list if the level is written."""
     if "enforcementLevel" not in spec:
         return
     application = level_of(spec) == "application"
     ambient = to.context.mesh_mode is MeshMode.AMBIENT
     for ref in spec.get("targetRefs") or ():
         kind = ref.get("kind")
-        if kind is None or (kind.value == "Service" and "selector" in ref):  # which is reported
+        if kind is None or (kind.value == "Service" and "selector" in ref):  # the invalid level is reported already
             continue
         if not application and kind.value == "Service":
             to.report(
@@ -226,7 +226,7 @@ def target_fits_level(spec: Node, to: Checking) -> None:
 
 
 def deny_has_rules(rules_field: str) -> Constraint:
-    """Reject a DENY policy without rules: it denies nothing."""
+    """Reject a DENY policy without rules, because it denies nothing."""
 
     @constraint(
         Cel(
@@ -262,7 +262,7 @@ _LISTS = ("identities", "serviceAccounts", "namespaces")
     ),
 )
 def one_list(source: Node, to: Checking) -> None:
-    """Require, in v1alpha1, exactly one of the three lists, and something in it."""
+    """Require, in v1alpha1, exactly one of the three lists, and an entry in it."""
     lists = [name for name in _LISTS if name in source]
     if len(lists) == 1 and list(source[lists[0]]):
         return
@@ -270,7 +270,7 @@ def one_list(source: Node, to: Checking) -> None:
     if len(lists) > 1:
         at, way_out = source.key_span(lists[1]), "write one source for each list"
     elif lists:
-        at, way_out = source[lists[0]], f"name at least one in `{lists[0]}`, or remove the source"
+        at, way_out = source[lists[0]], f"write at least one entry in `{lists[0]}`, or remove the source"
     else:
         way_out = "write the one list that names the source"
     to.report(
@@ -282,14 +282,14 @@ def one_list(source: Node, to: Checking) -> None:
 
 
 def matching_list(field: str) -> Constraint:
-    """Reject, in v1alpha1, an empty list, which in the next version means the opposite."""
+    """Reject, in v1alpha1, an empty list, because it means the opposite in the next version."""
     way_out = f"leave `{field}` out to match everything, or remove the rule to match nothing"
     return not_empty(codes.EMPTY_LIST_V1ALPHA1, f"`{field}` is empty", way_out)
 
 
 @constraint(*TYPE_FITS_MEMBERS)
 def source_union(source: Node, to: Checking) -> None:
-    """Require, in the X kind, the member of a source that its type names, and no other."""
+    """Require, in the X kind, the member of a source that its type names, and no other member."""
     wanted, other = members_of(source)
     kind = source["type"].text
     if other in source:

@@ -1,6 +1,6 @@
 """Checks of single values of a rule: service accounts, identities, paths, methods.
 
-A value that is rejected could never match, or would match something else than its author meant.
+A rejected value could never match, or would match other requests than its author meant.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _service_account(node: Node, to: Checking, bare: Code | None) -> None:
             codes.EVERY_SERVICE_ACCOUNT,
             "`*` alone is not a service account",
             node,
-            help="write <namespace>/* for each namespace, or leave the source out to match anyone",
+            help="write <namespace>/* for each namespace, or leave the source out to match any caller",
         )
         return
     problem = _account_problem(node.text)
@@ -67,7 +67,7 @@ _NAMED_HELP = "write <namespace>/<name> or <namespace>/*"
 
 
 def _account_problem(text: str) -> str | None:
-    """Return why a text is not `<namespace>/<name>`, `<namespace>/*` or `<name>`; None where it is."""
+    """Return why a text is not `<namespace>/<name>`, `<namespace>/*` or `<name>`; None if it is valid."""
     namespace, slash, name = text.rpartition("/")
     if "/" in namespace:
         return "it has more than one '/'"
@@ -80,7 +80,7 @@ def _account_problem(text: str) -> str | None:
 
 
 def _account_way_out(text: str) -> str | None:
-    """Suggest the spelling for an identity that is written as in other APIs."""
+    """Suggest how to write an identity in the form of another API."""
     if spiffe_problem(text) is None:
         return "it is a SPIFFE ID: write it in `identities`"
     user = re.fullmatch(r"system:serviceaccount:([^:]+):([^:]+)", text)
@@ -121,7 +121,7 @@ def spiffe_id(node: Node, to: Checking) -> None:
 
 
 def _spiffe_way_out(text: str, trust_domain: str) -> str:
-    """Suggest the SPIFFE ID for one without scheme, as Istio writes it, or for a service account."""
+    """Suggest a SPIFFE ID for an identity without scheme (as in Istio), or for a service account."""
     namespace, slash, name = text.partition("/")
     if spiffe_problem(f"spiffe://{text}") is None and "/ns/" in text:
         return f"write spiffe://{text}"
@@ -136,7 +136,7 @@ ACCOUNT_NAME_HELP = 'write name: <its name>, or name: "*" for every service acco
 
 @constraint(minLength=1, maxLength=253, pattern=whole(rf"{DNS_SUBDOMAIN}|\*"))
 def account_name(node: Node, to: Checking) -> None:
-    """Require, in the X kind, the name of a service account, or `*` for all of the namespace."""
+    """Require, in the X kind, the name of a service account, or `*` for all accounts of the namespace."""
     problem = None if node.text == "*" else dns_subdomain_problem(node.text)
     if problem is not None:
         to.report(
@@ -149,7 +149,7 @@ def account_name(node: Node, to: Checking) -> None:
 
 @constraint(pattern=path_with_wildcard(), not_={"pattern": NOT_COMPARABLE})
 def path(node: Node, to: Checking) -> None:
-    """Require a path, exact or with one `*` at its end or its start, that can be compared with those of requests."""
+    """Require a path, exact or with one `*` at its start or end, in the canonical form of request paths."""
     problem = _path_problem(node.text)
     if problem is not None:
         reason, way_out = problem
@@ -160,7 +160,7 @@ def _path_problem(text: str) -> tuple[str, str] | None:
     if not text:
         return "it is empty", "write /, or a path such as /api/*"
     if "*" in (text.removeprefix("*") if text.startswith("*") else text.removesuffix("*")):
-        return "`*` may stand once, at its end or its start", "write /api/*, or */suffix"
+        return "`*` is allowed once, at its start or end", "write /api/*, or */suffix"
     if not text.startswith(("/", "*")):
         return "it does not begin with /", f"write /{text}"
     return path_problem(text, wildcard=True)
@@ -172,7 +172,7 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE
 
 @constraint(pattern=r"^[!#$%&'+.^_`|~0-9A-Za-z-]+$")
 def method(node: Node, to: Checking) -> None:
-    """Require an HTTP token; methods are case-sensitive."""
+    """Require an HTTP token. Methods are case-sensitive."""
     if not _TOKEN.fullmatch(node.text) or "*" in node.text:
         to.report(
             codes.METHOD,

@@ -22,13 +22,14 @@ from eastgate.dialects.words import (
 from eastgate.ir import Layer
 from eastgate.settings import Settings, Sidecars
 
-# The condition that a policy would show: `Accepted`, with Gateway API's reasons for policies.
+# The condition of a policy: `Accepted`, with Gateway API's reasons for policies.
 
 
 def conditions(policy: Policy, _policies: Sequence[Policy], settings: Settings, world: World) -> list[Condition]:
     """Return the condition `Accepted`.
 
-    A Service that does not exist is a target not found; a selector that selects nothing now may select later.
+    A missing Service is a target that is not found. A selector without pods is accepted, because it may select pods
+    later.
     """
     services = [target for target in policy.targets if isinstance(target, PodsOfService)]
     names = [f"{target.namespace}/{target.service}" for target in services]
@@ -37,7 +38,7 @@ def conditions(policy: Policy, _policies: Sequence[Policy], settings: Settings, 
     if missing and len(missing) == len(policy.targets):
         return [Condition("Accepted", "False", "TargetNotFound", undeclared)]
     if not any(world.select(target) for target in policy.targets):
-        return [Condition("Accepted", "True", "Accepted", "it is in order, and selects no workload now")]
+        return [Condition("Accepted", "True", "Accepted", "it is valid, and selects no workload now")]
     in_force = "it is in force" if settings.sidecars is Sidecars.ASSUMED else "it is valid, and its target exists"
     message = "it is in audit mode: it is reported and decides nothing" if policy.audit else in_force
     return [Condition("Accepted", "True", "Accepted", f"{message}; {undeclared}" if missing else message)]
@@ -55,12 +56,12 @@ def _why_idle(policy: Policy, problem: str | None, selects: bool) -> str:
     if not selects:
         return problem or NOTHING_SELECTED
     if policy.tier is Tier.BASELINE:
-        return "each workload that it selects has policies of its own at this level, which replace the baseline"
+        return "each selected workload has namespaced policies at this level, which replace the baseline"
     return NO_RULES
 
 
 def _modes(layer: Layer, policies: Sequence[Policy], _stance: Hashable) -> list[LayerMode]:
-    """Return the modes of a level: namespaced policies turn deny by default on, those of tiers do not."""
+    """Return the modes of a level. Namespaced policies turn deny by default on; policies of tiers do not."""
     enforced = [policy for policy in policies if PLACEMENTS[policy.level] == layer.at and not policy.audit]
     return modes_of_layer(layer, [policy.ref for policy in enforced if policy.tier is Tier.NAMESPACED])
 

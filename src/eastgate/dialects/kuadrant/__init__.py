@@ -1,4 +1,4 @@
-"""Kuadrant and its authorizer, Authorino: who may pass a route or a Gateway.
+"""Kuadrant and its authorizer Authorino: authorization at a Gateway or a route.
 
     policies     the AuthPolicy of today, `kuadrant.io`
     authconfigs  the AuthConfig of an Authorino without Kuadrant, `authorino.kuadrant.io`

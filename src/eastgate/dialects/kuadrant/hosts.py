@@ -1,4 +1,4 @@
-"""Hosts with wildcards: comparing them, and matching requests with them. Always by whole labels."""
+"""Hosts with wildcards: comparisons, and predicates for requests. Wildcards match whole labels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def host_problem(host: str) -> tuple[str, str] | None:
 
 
 def index_host_problem(host: str) -> tuple[str, str] | None:
-    """Return why a text is no host of an AuthConfig, and what to write instead: it may have a port, and any letters."""
+    """Return why a text is not a host of an AuthConfig, and what to write instead.
+
+    It may have a port and upper-case letters.
+    """
     return host_problem(_NUMBER.sub("", host).lower())
 
 
@@ -36,14 +39,14 @@ _MISTAKES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("it is a URL", lambda host: "://" in host),
     ("it has a path", lambda host: "/" in host),
     ("it has a port", _PORT.search),
-    ("`*` may stand only for its first labels", lambda host: "*" in host),
+    ("`*` is allowed for its first labels only", lambda host: "*" in host),
     ("it ends with a dot", lambda host: host.endswith(".")),
     ("it has upper-case letters", lambda host: _HOST.fullmatch(host.lower())),
 )
 
 
 def is_inside(inner: str, outer: str) -> bool:
-    """Return whether `outer` means every host that `inner` means; `*.foo.com` means neither evilfoo.com nor foo.com."""
+    """Return whether `outer` covers all hosts of `inner`; `*.foo.com` covers neither evilfoo.com nor foo.com."""
     if outer == ANY or inner == outer:
         return True
     if inner == ANY or not outer.startswith("*."):
@@ -59,7 +62,7 @@ def matches(host: str, attribute: Attribute = HOST) -> Predicate:
 
 
 def selects(hosts: Iterable[str]) -> Predicate:
-    """Match requests to ANY of these hosts, by their header or by the SNI of the connection: either is enough."""
+    """Match requests to ANY of these hosts. The Host header or the SNI of the connection is enough."""
     chosen = list(hosts)
     if ANY in chosen:
         return ALWAYS
@@ -67,7 +70,7 @@ def selects(hosts: Iterable[str]) -> Predicate:
 
 
 def nearest(hosts: Iterable[str], others: Iterable[str]) -> Predicate:
-    """Match requests to ANY of these hosts for which none of the others is a closer match."""
+    """Match requests to ANY of these hosts for which no other host is a closer match."""
     rivals = list(others)
     parts: list[Predicate] = []
     for host in hosts:

@@ -1,7 +1,7 @@
-"""Explicit nulls: a field that is null is a field that is left out, as an API server treats it.
+"""Explicit nulls: a null field counts as missing, as in an API server.
 
-Not where that would widen the policy: an API server drops a label of a selector that is null, a named entry, and a
-whole `identity` or `authorization`, which lets everybody in. Such a null stays, for the shapes to refuse.
+There are exceptions where that would widen the policy. An API server drops a null label of a selector, a null entry,
+and a null `identity` or `authorization`, which would allow every caller. Such a null stays, and the shapes refuse it.
 """
 
 from __future__ import annotations

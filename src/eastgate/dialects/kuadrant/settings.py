@@ -10,10 +10,10 @@ __all__ = ["KuadrantSettings"]
 
 @dataclass(frozen=True, slots=True)
 class KuadrantSettings(Section):
-    """The choice where Authorino evaluates schemes otherwise than it documents, and the namespace where it runs.
+    """The settings of Authorino: its compatible evaluation of schemes, and its namespace.
 
-    In that namespace are the Secrets that the AuthPolicies of today select. `allow_superseding_host_subsets`: Authorino
-    runs with the flag of that name, so that an AuthConfig may have a host that a wildcard of an older one means.
+    The namespace has the Secrets that AuthPolicies of today select. `allow_superseding_host_subsets`: Authorino runs
+    with that flag, so an AuthConfig may have a host that a wildcard of an older AuthConfig covers.
     """
 
     authorino_compat: bool = False

@@ -1,4 +1,4 @@
-"""Linkerd's inbound policy: Servers, who is authorized on them and on their routes, and the defaults where none is."""
+"""Linkerd's inbound policy: Servers, authorizations on them and on their routes, and default policies."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _kinds(kind: str, versions: tuple[str, ...], **more: Unpack[_Traits]) -> Ite
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> LinkerdResource | None:
     from eastgate.dialects.linkerd.meaning import (
-        read,  # many folders have no document for it to read
+        read,  # most folders have no document of this kind
     )
 
     return read(document, root, settings, reporter)
@@ -69,13 +69,13 @@ def _shapes(kind: str, version: str) -> tuple[Record[Settings], ...]:
 
 
 def _layers(attached: Sequence[Attachment[LinkerdResource]], scene: Scene) -> list[Layer]:
-    from eastgate.dialects.linkerd.assemble import layers  # many folders have no workload with a proxy
+    from eastgate.dialects.linkerd.assemble import layers  # most folders have no workload with a proxy
 
     return layers(attached, scene)
 
 
 def _pods_of_server(document: Document) -> tuple[Target, ...] | None:
-    """Return the pods of a Server that has errors elsewhere; None where it selects none."""
+    """Return the pods of a Server with errors in other fields; None if it selects no pods."""
     content = content_of(document)
     if "podSelector" not in content:
         return None

@@ -1,12 +1,14 @@
-"""Assemble Linkerd's resources to the only layer of a workload: its selector is port, then Server, then best route.
+"""Assemble Linkerd's resources to the only layer of a workload.
 
-Each port has an owner: the oldest Server that selects it, or else the default policy. The requests that are allowed are
-the union of all authorizations that apply there, so that every chain is
+A request selects its port, then its Server, then its best route.
+
+Each port has an owner: the oldest Server that selects it, or else the default policy. A request is allowed if any
+authorization that applies there matches, so every chain is
 
     [Observe(audit), AllowAny]
 
-A route adds its own authorizations to those of its Server. Where a Server has routes, a request that matches none of
-them is not found (404), and one that matches a route but no authorization is forbidden (403).
+A route adds its own authorizations to those of its Server. If a Server has routes, a request that matches none of them
+is not found (404). A request that matches a route but no authorization is forbidden (403).
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ _WITH_IDENTITY = {
 
 
 def layers(attached: Sequence[Attachment[LinkerdResource]], scene: Scene) -> list[Layer]:
-    """Return the inbound layer of a workload; none where Linkerd does not govern it."""
+    """Return the inbound layer of a workload, or no layer if Linkerd does not govern it."""
     stance = scene.stance
     if not isinstance(stance, Stance):
         return []
@@ -76,10 +78,10 @@ def layers(attached: Sequence[Attachment[LinkerdResource]], scene: Scene) -> lis
 
 @dataclass(frozen=True, slots=True)
 class _Port:
-    """Ports that are decided alike: those that one Server owns, or those of the default policy."""
+    """Ports with the same decisions: the ports of one Server, or the ports of the default policy."""
 
     server: Server | None
-    observed: tuple[Server, ...]  # Servers that would own it, if they were not only audited
+    observed: tuple[Server, ...]  # audited Servers that would own it if they were enforced
     protocol: Protocol
     identity_required: bool
     probed: tuple[str, ...]  # paths
@@ -97,7 +99,7 @@ class _Inbound:
         self.predicates = match_predicates(settings.data_plane)
         self.authorizations = Authorizations(resources, stance.cluster)
         self.routes = (*stance.routes, *(resource.route for resource in resources if isinstance(resource, HttpRoute)))
-        # The oldest first; one that the API server has not dated yet is older than all.
+        # The oldest first. A Server without a creation time is older than all others.
         self.servers = sorted(
             (resource for resource in resources if isinstance(resource, Server)),
             key=lambda server: (server.created is not None, server.created or "", server.ref.name),
@@ -137,7 +139,7 @@ class _Inbound:
             probed=tuple(sorted({self.predicates.comparable(probe.path) for probe in probes if probe.port == number})),
         )
 
-    # Cases: the last of them is for all other requests to the port
+    # Cases: the last one is for all other requests to the port
 
     def _cases(self, port: _Port) -> Iterator[SelectorCase]:
         match port.protocol:
@@ -199,7 +201,7 @@ class _Inbound:
         return Chain(tuple(stages), readings, port.scope(kind, route))
 
     def _rules(self, port: _Port) -> list[Rule]:
-        """Return the rules of a port for any route: those of its Server and of the workload, or else the default."""
+        """Return the rules of a port for any route: those of its Server and workload, or of the default policy."""
         on_workload = list(self.authorizations.on_workload(audit=False))
         if port.server is not None:
             return [*self._server_rules(port.server, audit=False), *on_workload, *self._access_rules(port.server)]

@@ -1,4 +1,4 @@
-"""Authorizations of clients on a Server, a route or a workload. Each is one rule."""
+"""Authorizations of clients on a Server, a route or a workload. Each authorization is one rule."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from eastgate.settings import Networks, Settings
 # Predicates about the identity and the address of a client.
 
 
-# The proxy tries suffixes, and so the lone `*`, on DNS names only: a SPIFFE ID is compared as a whole.
+# The proxy compares suffixes, and so the lone `*`, with DNS names only. It compares a SPIFFE ID as a whole.
 _DNS = Not(Is(MESH_NAME, Prefix("spiffe://")))
 ANY_NAME: Predicate = And((Is(MESH_NAME, Present()), _DNS))
 
 
 def with_identities(identities: Iterable[str]) -> Predicate:
-    """Match clients with ANY of these identities: a whole name, `*` for any name, `*.suffix` for any below one."""
+    """Match clients with ANY of these identities: a whole name, `*` for any name, or `*.` and a suffix."""
     distinct = list(dict.fromkeys(identities))
     exact = frozenset(identity for identity in distinct if identity != "*" and not identity.startswith("*."))
     parts: list[Predicate] = [Is(MESH_NAME, OneOf(exact))] if exact else []
@@ -63,24 +63,24 @@ def with_identities(identities: Iterable[str]) -> Predicate:
 
 
 def cluster_networks(settings: Settings) -> Networks:
-    """Return the networks of the cluster, with those of the machine that stands for one."""
+    """Return the networks of the cluster, and those of a local machine that acts as one."""
     return (*settings.section(LinkerdSettings).linkerd_cluster_networks, *settings.local_networks)
 
 
 def in_networks(networks: Networks) -> Predicate:
-    """Match clients in ANY of these networks; every client where the networks cover all addresses."""
+    """Match clients in ANY of these networks, or every client if the networks cover all addresses."""
     everywhere = {4, 6} <= {network.version for network in networks if network.prefixlen == 0}
     return ALWAYS if everywhere else Is(ADDRESS, InNetwork(networks))
 
 
 def in_network_except(network: Network, exceptions: Networks) -> Predicate:
-    """Match clients in one network and in none of its exceptions; another network may still allow those."""
+    """Match clients in one network but in none of its exceptions. Another network may still allow the exceptions."""
     inside = Is(ADDRESS, InNetwork((network,)))
     return And((inside, Not(Is(ADDRESS, InNetwork(exceptions))))) if exceptions else inside
 
 
 def default_client(policy: InboundPolicy, networks_of_cluster: Networks) -> Predicate | None:
-    """Match the clients that a default policy allows; None where it allows none."""
+    """Match the clients that a default policy allows; None if it allows no client."""
     cluster = in_networks(networks_of_cluster)
     match policy:
         case InboundPolicy.ALL_UNAUTHENTICATED | InboundPolicy.AUDIT:
@@ -99,7 +99,7 @@ _Part = tuple[Attribute, Span]
 
 
 class Authorizations:
-    """The authorizations of a namespace, with the authentications that they refer to, in the order of their names."""
+    """The authorizations of a namespace, in the order of their names, and their authentications."""
 
     def __init__(self, resources: Iterable[LinkerdResource], cluster_networks: Networks) -> None:
         self._cluster = in_networks(cluster_networks)
@@ -109,7 +109,7 @@ class Authorizations:
         self._policies = [resource for resource in ordered if isinstance(resource, AuthorizationPolicy)]
 
     def on_server(self, server: Server, *, audit: bool) -> Iterator[Rule]:
-        """Yield the rules that select this Server by name or labels, or target it, or target its namespace."""
+        """Yield the rules for a Server: they select it by name or labels, or target it or its namespace."""
         for authorization in self._of_servers:
             if authorization.audit is audit and _selects(authorization, server):
                 yield self._server_rule(authorization)
@@ -128,7 +128,7 @@ class Authorizations:
                 yield self._rule(policy)
 
     def on_workload(self, *, audit: bool) -> Iterator[Rule]:
-        """Yield the rules that target the workload itself: they are attached to no other."""
+        """Yield the rules that target the workload itself. Such policies are attached to their targets only."""
         for policy in self._policies:
             if policy.target.is_workload and policy.audit is audit:
                 yield self._rule(policy)
@@ -139,7 +139,7 @@ class Authorizations:
         return replace(authorization.rule, when=all_of([authorization.client, self._cluster]))
 
     def _rule(self, policy: AuthorizationPolicy) -> Rule:
-        """Require ALL requirements. One that names an authentication which does not exist is met by nobody."""
+        """Require ALL authentications. If one of them does not exist, no client meets the requirement."""
         conditions: list[Predicate] = []
         parts: list[_Part] = []
         for requirement in policy.requirements:

@@ -1,4 +1,4 @@
-"""Codes of what Linkerd's policies can get wrong. Messages of its admission webhook are given in its own words."""
+"""Codes of the errors in Linkerd's policies. Errors of its admission webhook have the message of the webhook."""
 
 from eastgate.basics.diagnostics import Code, Severity
 
@@ -22,15 +22,15 @@ OTHER_NAMESPACE = Code(
 TARGET_NOT_IN_LINKERD = Code(
     "EG4004",
     "target type that Linkerd refuses today",
-    "The proposal has this target type and it is decided here as the proposal says, but the admission webhook of "
-    "Linkerd as it runs refuses it.",
+    "The proposal has this target type, and Eastgate decides as the proposal describes. The admission webhook of "
+    "today's Linkerd refuses it.",
     Severity.WARNING,
 )
 SEVERAL_OF_A_KIND = Code(
     "EG4005",
     "several authentications of one kind",
-    "“All authentications must be provided”: several of one kind are all required here. The admission webhook of "
-    "Linkerd as it runs refuses more than one.",
+    "“All authentications must be provided”: Eastgate requires all of several authentications of one kind. The "
+    "admission webhook of today's Linkerd refuses more than one.",
     Severity.WARNING,
 )
 AUTHENTICATION_KIND = Code(
@@ -54,13 +54,11 @@ NAMESPACE_IN_NAMESPACE = Code(
 )
 NO_NETWORK = Code("EG4011", "no network", "At least one network must be specified.")
 CIDR = Code("EG4012", "invalid network", "A network is an address such as 10.0.0.1 or a CIDR such as 10.0.0.0/8.")
-NEGATED = Code(
-    "EG4013", "network completely negated", "An exception that covers the whole network leaves nothing of it."
-)
+NEGATED = Code("EG4013", "network completely negated", "The exception covers the whole network, so no address remains.")
 EXCEPTION_OUTSIDE = Code(
     "EG4014",
     "exception outside its network",
-    "An exception takes addresses out of its own network, so it must be in it.",
+    "An exception removes addresses from its own network, so it must be inside of that network.",
 )
 ACCESS_POLICY = Code(
     "EG4015",
@@ -77,8 +75,8 @@ LATER_VERSION = Code("EG4019", "field of a later version", "The field exists, bu
 ILLEGAL_EXPRESSION = Code(
     "EG4020",
     "illegal match expression",
-    "Linkerd takes In and NotIn without values, and Exists and DoesNotExist with any, for an expression that matches "
-    "nothing; In of the empty list matches nothing, and NotIn of it everything.",
+    "Linkerd treats In and NotIn without values, and Exists and DoesNotExist with values, as expressions that match "
+    "nothing. In with the empty list matches nothing, and NotIn with it everything.",
     Severity.WARNING,
 )
 ONE_SERVER = Code(
@@ -95,14 +93,14 @@ UNAUTHENTICATED_TLS = Code(
 NO_CLIENT = Code(
     "EG4024",
     "authorization authorizes no clients",
-    "Linkerd accepts the resource and ignores it: nobody is authorized by it.",
+    "Linkerd accepts the resource and ignores it: it authorizes no client.",
     Severity.WARNING,
 )
 ROUTE_PARENT = Code("EG4025", "parent of a route", "A route cannot target an EgressNetwork without specifying a port.")
 ROUTE_PATH = Code(
     "EG4026",
     "invalid path of a route",
-    "HttpPathMatch paths must be absolute (begin with `/`), and such as a request can have them.",
+    "HttpPathMatch paths must be absolute (begin with `/`), and must have a form that requests can have.",
 )
 ROUTE_PATTERN = Code("EG4027", "invalid regular expression", "A regular expression is one in the syntax of RE2.")
 ROUTE_REDIRECT = Code("EG4028", "invalid redirect", "A redirect path is absolute, and is either full or a prefix.")
@@ -116,16 +114,16 @@ ROUTE_HOST = Code("EG4031", "invalid hostname", "A hostname is a DNS name in low
 DROPPED_ROUTE = Code(
     "EG4032",
     "route that Linkerd drops",
-    "Linkerd accepts the route and then ignores all of it, since a parent that is a Server must be of the route's own "
-    "namespace and of the group policy.linkerd.io, without port and sectionName.",
+    "Linkerd accepts the route and then ignores all of it. A Server as parent must be in the route's own namespace "
+    "and in the group policy.linkerd.io, without port and sectionName.",
     Severity.WARNING,
 )
 ROUTE_HEADER = Code("EG4033", "invalid name of a header", "A header has a name of letters, digits and dashes, say.")
 MODE_WITHOUT_EFFECT = Code(
     "EG4034",
     "mode without effect",
-    "An authentication and a route decide nothing by themselves, so that they cannot be audited; what refers to an "
-    "authentication can.",
+    "Authentications and routes alone decide nothing, so they have no audit mode. A policy that refers to an "
+    "authentication has one.",
     Severity.WARNING,
 )
 MATCH_TYPE = Code(

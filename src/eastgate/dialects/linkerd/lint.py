@@ -1,4 +1,4 @@
-"""The hooks of lint for Linkerd's resources; its checks of them are in the files `lint_*`."""
+"""The hooks of lint for Linkerd's resources. The checks are in the files `lint_*`."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ from eastgate.ir import Known, Layer, PolicyRef, Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
 from eastgate.ir.paths import comparable_path
 
-# Linkerd: policies on routes that are attached to no Server, and why they are not.
+# Linkerd: policies on routes that are attached to no Server, and the reason.
 
 
 _SERVES = {Protocol.GRPC: "GRPCRoute", Protocol.HTTP_1: "HTTPRoute", Protocol.HTTP_2: "HTTPRoute"}
 
 
 def check_dropped_routes(context: Context) -> Iterator[Finding]:
-    """Report policies whose route exists, and is attached to no Server."""
+    """Report policies whose route exists but is attached to no Server."""
     routes = _routes(context)
     servers: dict[str, list[Server]] = {}
     for server in context.policies:
@@ -79,7 +79,7 @@ def check_dropped_routes(context: Context) -> Iterator[Finding]:
             continue
         why = _why_unattached(route, namespace_routes, servers.get(namespace, []))
         if why is not None:
-            message = f"{policy.ref} has no effect: {route} is not attached, since {why}"
+            message = f"{policy.ref} has no effect: {route} is not attached because {why}"
             span = locating.at(policy.span, "spec", "targetRef", "name")
             help_ = "correct the route, or target the Server"
             subjects = (str(policy.ref), f"{route.kind}/{route.namespace}/{route.name}")
@@ -98,7 +98,7 @@ def _routes(context: Context) -> dict[str, list[InboundRoute]]:
 
 
 def _why_unattached(route: InboundRoute, routes: list[InboundRoute], servers: list[Server]) -> str | None:
-    """Describe what keeps a route from being attached to any Server; None where nothing does."""
+    """Describe why a route is attached to no Server; None if nothing prevents it."""
     parents = [parent for parent in route.parents if is_server(parent)]
     if not parents:
         return "none of its parents is a Server"
@@ -130,11 +130,11 @@ def _reason(route: InboundRoute, servers: dict[str, Server]) -> str:
         return "Linkerd does not know a RegularExpression for a gRPC method"
     declared = [parent.name for parent in route.parents if parent.name in servers]
     if not declared:
-        return f"there is no Server {route.parents[0].name}"
+        return f"no manifest declares Server {route.parents[0].name}"
     server = servers[declared[0]]
     if not _serves(server, route):
         return f"Server {server.ref.name} speaks {server.protocol}, which takes no {route.kind}"
-    return f"Server {server.ref.name} has a GRPCRoute, beside which no HTTPRoute is accepted"
+    return f"Server {server.ref.name} has a GRPCRoute, so no HTTPRoute is accepted"
 
 
 # Linkerd: probes that a proxy denies, pods without a proxy, annotations that a proxy ignores.
@@ -145,7 +145,7 @@ _INJECT = "linkerd.io/inject"
 
 
 def check_probes(context: Context) -> Iterator[Finding]:
-    """Report probes that no authorization allows, whatever address the kubelet calls from."""
+    """Report probes that no authorization allows for any address of the kubelet."""
     for group in context.workload_groups:
         layer = inbound_layer(group.layers)
         workload = context.workload(group.first)
@@ -166,7 +166,7 @@ def _probe_finding(probe: HttpProbe, group: Group, context: Context) -> Finding:
     by = f" by {owner.ref}" if owner is not None else ""
     message = f"the probe GET {probe.path} on port {probe.port} of {group.text} is denied{by}"
     if not probe.rooted:
-        help_ = f"write the path with its slash, {probe.path}: Linkerd lets no other probe in by itself"
+        help_ = f"write the path with its slash, {probe.path}: Linkerd allows no other probe by itself"
     else:
         help_ = "authorize the addresses of the nodes on a route of its own for the probe (NetworkAuthentication)"
     span = locating.scalar(workload.span, None, [probe.path]) if workload.span is not None else None
@@ -272,7 +272,7 @@ def _naming(resource: LinkerdResource) -> Iterator[Naming]:
                 if not isinstance(requirement.when, PolicyRef):
                     yield Naming(requirement.when, requirement.span)
         case _:
-            pass  # the others name callers in rules, or not at all
+            pass  # the other kinds name callers in rules, or not at all
 
 
 def _targets(resource: LinkerdResource) -> tuple[tuple[Target, ...], str]:
@@ -287,7 +287,10 @@ def _targets(resource: LinkerdResource) -> tuple[tuple[Target, ...], str]:
 
 
 def _blames(policy: Policy, _layer: Layer) -> bool:
-    """Return whether it is a Server: those close; all policies of a namespace are attached to each of its pods."""
+    """Return whether the policy is a Server.
+
+    Only Servers close ports; the other policies are attached to every pod of their namespace.
+    """
     return policy.ref.kind == "Server"
 
 
@@ -297,7 +300,7 @@ LINTING: Linting[LinkerdResource] = Linting(
     readings=(),
     fallback=Fallback(
         codes.ACCESS_POLICY_WINS,
-        lambda fallbacks, policy: f"{fallbacks} of the Server already lets in everybody whom {policy} names",
+        lambda fallbacks, policy: f"{fallbacks} of the Server already allows every client that {policy} names",
         "write accessPolicy: deny on the Server, or remove the policy",
     ),
     checks=(

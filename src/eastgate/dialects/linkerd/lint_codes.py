@@ -5,36 +5,37 @@ from eastgate.basics.diagnostics import Code, Severity
 ACCESS_POLICY_WINS = Code(
     "EG6025",
     "accessPolicy wider than the policy",
-    "What Linkerd lets in on a port is the union of all authorizations: the `accessPolicy` of the Server already lets "
-    "in everybody whom this policy names, and others too.",
+    "A port allows the union of all authorizations. The `accessPolicy` of the Server already allows every client of "
+    "this policy, and others too.",
     Severity.WARNING,
 )
 SERVERS_OVERLAP = Code(
     "EG6080",
     "two Servers for one port",
-    "The oldest Server owns a port, then the first by name. The other one and every policy on it are ignored there.",
+    "The oldest Server owns a port, then the first by name. The other Server and its policies have no effect on that "
+    "port.",
     Severity.WARNING,
 )
 NO_SERVER = Code(
     "EG6081",
     "policy without a Server",
-    "A policy on a Namespace, and a ServerAuthorization, apply to Servers. Where no Server is, they do nothing, and "
-    "the default policy decides.",
+    "A policy on a Namespace, and a ServerAuthorization, apply to Servers. Without a Server they do nothing, and the "
+    "default policy decides.",
     Severity.WARNING,
     needs_cluster=True,
 )
 NO_SUCH_AUTHENTICATION = Code(
     "EG6082",
-    "authentication that does not exist",
-    "A policy that requires an authentication which does not exist authorizes nobody.",
+    "missing authentication",
+    "A policy that requires a missing authentication authorizes no client.",
     Severity.WARNING,
     needs_cluster=True,
 )
 PROBE_DENIED = Code(
     "EG6083",
-    "probe that is denied",
-    "The kubelet is nobody in the mesh. Linkerd lets probes in by itself only on ports without routes, so that with "
-    "routes the pod is never ready.",
+    "denied probe",
+    "The kubelet has no identity in the mesh. Linkerd allows probes by itself only on ports without routes. On a port "
+    "with routes the probe is denied, and the pod is never ready.",
     Severity.WARNING,
 )
 ROUTE_NOT_ATTACHED = Code(
@@ -59,9 +60,9 @@ NOT_ENFORCED = Code(
 )
 ROUTE_RESPELT = Code(
     "EG6100",
-    "route that another spelling goes round",
-    "Linkerd's proxy compares a path as it is sent, and many applications normalise it: `//admin` and `/x/../admin` "
-    "are not `/admin` to the one, and are to the other. A wider route lets in what this one denies. Where Eastgate's "
-    "proxies enforce, paths are normalised first (the setting `dataPlane`).",
+    "route that another spelling bypasses",
+    "Linkerd's proxy compares a path as the client sent it, and many applications normalize it: to an application "
+    "`//admin` and `/x/../admin` are `/admin`, but not to the proxy. A wider route then allows the request that this "
+    "route denies. Eastgate's proxies normalize paths first (the setting `dataPlane`).",
     Severity.WARNING,
 )

@@ -1,4 +1,4 @@
-"""Linkerd: Servers of the same port, policies that apply to no Server, and references to nothing that exists."""
+"""Linkerd: Servers with the same port, policies that apply to no Server, and references to missing objects."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from eastgate.ir import Layer, PolicyRef
 
 
 def servers_on(group: Group) -> list[Server]:
-    """Return the enforced Servers of a class of workloads, the one that owns a port before the others."""
+    """Return the enforced Servers of a class of workloads. The owner of a port precedes the others."""
     policies = [attachment.policy for attachment in group.attached]
     servers = [policy for policy in policies if isinstance(policy, Server) and not policy.audit]
     return sorted(servers, key=lambda server: (server.created is not None, server.created or "", server.ref.name))
 
 
 def inbound_layer(layers: Iterable[Layer]) -> Layer | None:
-    """Return Linkerd's layer of a workload; None where it has none."""
+    """Return Linkerd's layer of a workload, or None."""
     return next((layer for layer in layers if layer.at == INBOUND), None)
 
 
@@ -62,7 +62,7 @@ def check_overlapping_servers(context: Context) -> Iterator[Finding]:
 
 
 def check_server_ports(context: Context) -> Iterator[Finding]:
-    """Report Servers whose port none of their workloads exposes, by itself or by its proxy."""
+    """Report Servers whose port no selected workload or proxy exposes."""
 
     def injected(workload: Workload) -> set[int | str]:
         return {part for port in injected_ports(workload, context.world).items() for part in port}
@@ -77,7 +77,7 @@ def check_server_ports(context: Context) -> Iterator[Finding]:
 
 
 def check_policy_targets(context: Context) -> Iterator[Finding]:
-    """Report Servers and routes that an AuthorizationPolicy targets, and that no manifest declares."""
+    """Report missing Servers and routes that an AuthorizationPolicy targets."""
     for policy in _authorization_policies(context):
         target, namespace = policy.target, policy.ref.namespace or ""
         if target.is_workload or target.kind == "Namespace":
@@ -90,12 +90,12 @@ def check_policy_targets(context: Context) -> Iterator[Finding]:
 
 
 def check_namespace_policies(context: Context) -> Iterator[Finding]:
-    """Report policies on a namespace in which no Server owns any port."""
+    """Report policies on a namespace in which no Server owns a port."""
     with_servers = {server.ref.namespace for group in context.workload_groups for server in servers_on(group)}
     for policy in _authorization_policies(context):
         if policy.target.kind == "Namespace" and policy.ref.namespace not in with_servers:
             message = f"{policy.ref} has no effect: no Server of namespace {policy.ref.namespace} selects a workload"
-            help_ = "declare a Server for each port that it is about; without one the default policy decides"
+            help_ = "declare a Server for each of its ports; without one the default policy decides"
             span = locating.at(policy.span, "spec", "targetRef")
             yield Finding(codes.NO_SERVER, message, span, help_, (str(policy.ref),))
 
@@ -118,14 +118,16 @@ def check_server_authorizations(context: Context) -> Iterator[Finding]:
         elif not any(policy.server.matches(server.labels) for server in namespace_servers):
             message = f"{policy.ref} selects no Server: none in {policy.ref.namespace} has the labels {policy.server}"
             span = locating.at(policy.span, "spec", "server", "selector")
-            yield Finding(codes.NO_SERVER, message, span, "label the Server so, or name it", (str(policy.ref),))
+            yield Finding(
+                codes.NO_SERVER, message, span, "give the Server these labels, or name it", (str(policy.ref),)
+            )
 
 
 # Authentications
 
 
 def check_references(context: Context) -> Iterator[Finding]:
-    """Report authentications that a policy requires and no manifest declares."""
+    """Report missing authentications that a policy requires."""
     for policy in _authorization_policies(context):
         for requirement in policy.requirements:
             wanted = requirement.when
@@ -137,12 +139,12 @@ def check_references(context: Context) -> Iterator[Finding]:
                 if close is None and elsewhere is not None:
                     help_ = f"there is one in another namespace: write namespace: {elsewhere.namespace}"
                 span = locating.scalar(policy.span, requirement.span, [wanted.name])
-                message = f"{policy.ref} authorizes nobody: {wanted} does not exist"
+                message = f"{policy.ref} authorizes no client: {wanted} does not exist"
                 yield Finding(codes.NO_SUCH_AUTHENTICATION, message, span, help_, (str(policy.ref),))
 
 
 def check_combined_authentications(context: Context) -> Iterator[Finding]:
-    """Report policies with several authentications that nobody can provide together."""
+    """Report policies whose authentications no caller can meet together."""
     checked: set[PolicyRef] = set()
     for group in context.workload_groups:
         chains = [chain for layer in group.layers for chain in layer.chains]
@@ -152,6 +154,6 @@ def check_combined_authentications(context: Context) -> Iterator[Finding]:
                 continue
             checked.add(policy.ref)
             if not context.is_possible(rule.when):
-                message = f"{policy.ref} authorizes nobody: {rule.when} cannot all hold"
+                message = f"{policy.ref} authorizes no client: {rule.when} cannot all hold"
                 help_ = "write a policy for each of the authentications"
                 yield Finding(CONTRADICTION, message, policy.refs_span, help_, (str(policy.ref),))

@@ -1,7 +1,8 @@
-"""Linkerd: routes that another spelling of their path bypasses.
+"""Linkerd: routes that a request bypasses with another spelling of its path.
 
-Linkerd's proxy compares a path as it is sent, and many applications normalise it: `//admin` and `/public/../admin` take
-another route than `/admin`, or none, and end at the same page. Ours normalise before they compare.
+Linkerd's proxy compares a path as the client sent it, and many applications normalize it. `//admin` and
+`/public/../admin` take another route than `/admin`, or no route, and reach the same page. Eastgate's proxies normalize
+before they compare.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ from eastgate.ir.paths import comparable_path
 from eastgate.ir.symbolic.stages import allow_lists
 from eastgate.settings import DataPlane
 
-_GUESSES = ("", "x", "1", "/x", "/1")  # how an expression may continue after its letters
+_GUESSES = ("", "x", "1", "/x", "/1")  # the end of an expression after its letters
 _SOME_HOST = "host.example"
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~/")
 
 
 @dataclass(frozen=True, slots=True)
 class _Bypass:
-    """A request that bypasses a route by another spelling of its path.
+    """A request that bypasses a route with another spelling of its path.
 
-    `taken` is the chain that Linkerd's proxy chooses for it, `caller` a caller that only that chain allows.
+    `taken` is the chain that Linkerd's proxy chooses for the request. `caller` is a caller that only this chain allows.
     """
 
     port: int
@@ -62,14 +63,14 @@ class _Bypass:
 
 @dataclass(frozen=True, slots=True)
 class _Planes:
-    """The policies of a group as Linkerd's own proxies decide them, and as ours do."""
+    """The policies of a group as Linkerd's own proxies decide them, and as Eastgate's proxies do."""
 
     native: GroupDecider
     ours: GroupDecider
 
 
 def check_spellings(context: Context) -> Iterator[Finding]:
-    """Report each route that denies a request which is allowed if its path is spelt otherwise."""
+    """Report each route that denies a request which another spelling of the path would allow."""
     reported: set[PolicyRef] = set()
     for group in context.workload_groups:
         inbound = inbound_layer(group.layers)
@@ -139,7 +140,7 @@ def _values_by_name(request: Request, kind: AttributeKind) -> dict[str, str]:
 
 
 def _find_caller(context: Context, denying: Chain, allowing: Chain) -> Request | None:
-    """Find a caller that one chain allows and the other does not."""
+    """Find a caller that one chain allows and the other denies."""
     allowed = any_of([rule.when for rule in _rules(allowing)])
     return context.witness(allowed, [rule.when for rule in _rules(denying)])
 
@@ -151,7 +152,7 @@ def _rules(chain: Chain) -> Iterable[Rule]:
 def _request(
     case: SelectorCase, other: SelectorCase, fixed: Mapping[Attribute, Known], looked_at: Iterable[Attribute]
 ) -> Request:
-    """Build a request with all values that the two cases ask for, and none that only other cases ask for."""
+    """Build a request with the values that the two cases require, without values that only other cases require."""
     values: dict[Attribute, Known] = {**dict.fromkeys(looked_at), METHOD: "GET"}
     if HOST in values:
         values[HOST] = _SOME_HOST
@@ -160,7 +161,7 @@ def _request(
             values[wanted.attribute] = min(wanted.matcher.values, key=str)
     headers = [attribute for attribute in values if attribute.is_header]
     if headers and not any(values[name] for name in headers):
-        values[header("accept")] = "*/*"  # a question with a header has no others
+        values[header("accept")] = "*/*"  # in a question with a header, all other headers are absent
     return Request({**values, **fixed})
 
 
@@ -174,7 +175,7 @@ def _values(case: SelectorCase, attribute: Attribute) -> set[int]:
 
 
 def _spellings(case: SelectorCase, other: SelectorCase) -> Iterator[tuple[str, str]]:
-    """Yield paths of one case, each with another spelling that may be one of the other."""
+    """Yield paths of one case, each with another spelling that may match the other case."""
     for path in _paths(case):
         ways = [f"/{path}", f"/.{path}", f"/%{ord(path[1]):02X}{path[2:]}" if len(path) > 1 else "//"]
         for prefix in _prefixes(other):
@@ -184,7 +185,7 @@ def _spellings(case: SelectorCase, other: SelectorCase) -> Iterator[tuple[str, s
 
 
 def _paths(case: SelectorCase) -> Iterator[str]:
-    """Yield paths of one of our cases, in their canonical form."""
+    """Yield paths of one of Eastgate's cases, in their canonical form."""
     for atom in atoms(case.when):
         if isinstance(atom, Is) and atom.attribute == PATH:
             if isinstance(atom.matcher, OneOf):
@@ -207,18 +208,18 @@ def _prefixes(case: SelectorCase) -> Iterator[str]:
             yield atom.matcher.text
 
 
-# In words
+# Findings as text
 
 
 def _finding(route: PolicyRef, bypass: _Bypass, group: Group, context: Context, planes: _Planes) -> Finding:
     taken = _route_of(bypass.taken)
     where = f"takes {taken}" if taken is not None else "takes none of the routes"
     message = (
-        f"{route} can be gone round where Linkerd's own proxies decide: {bypass.method} {bypass.spelt} {where} there, "
-        f"and is allowed to callers whom this one denies {bypass.path}"
+        f"{route} can be bypassed at Linkerd's own proxies: {bypass.method} {bypass.spelt} {where} there, "
+        f"and is allowed for callers that this route denies {bypass.path}"
     )
     wider = taken if taken is not None else "the other routes"
-    help_ = f"name the paths of {wider} one by one (type: Exact), or give what is behind {route} a port of its own"
+    help_ = f"name the paths of {wider} one by one (type: Exact), or serve the paths of {route} on a separate port"
     example = _example(bypass, group, context, planes)
     shown = context.command(example) if example is not None else None
     subjects = (str(route), *((str(taken),) if taken is not None else ()), *group.subjects)
@@ -232,7 +233,7 @@ def _span(route: PolicyRef, context: Context) -> Span | None:
 
 
 def _example(bypass: _Bypass, group: Group, context: Context, planes: _Planes) -> Question | None:
-    """Find a question that shows it; None where the command line cannot ask one."""
+    """Return a question that shows the bypass; None if the command line cannot ask one."""
     address = bypass.caller.get(ADDRESS)
     path = f"{bypass.spelt}?{bypass.query}" if bypass.query else bypass.spelt
     for source in context.sources(group):

@@ -1,4 +1,4 @@
-"""Read checked documents into the model, with their rules in the IR."""
+"""Converts checked documents to the model, with their rules in the IR."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ from eastgate.settings import Settings
 
 
 def ref_of(document: Document) -> PolicyRef:
-    """Return the reference of the object that a document describes."""
+    """Return the reference of the object in a document."""
     return PolicyRef(document.kind, document.home, document.name, GROUP)
 
 
 def everywhere_in(namespace: str) -> tuple[Target, ...]:
     """Return targets that select every workload of a namespace.
 
-    Policies on Servers and routes have them: which workloads these govern is for `assemble` to find out.
+    Policies on Servers and routes have these targets. `assemble` finds the workloads that they govern.
     """
     return PodsMatching(namespace, Selector.of()), ExternalsMatching(namespace, Selector.of())
 
 
 def created(root: Node) -> str | None:
-    """Return when the API server accepted an object; None where it has not."""
+    """Return the creation time of an object; None if no API server has created it."""
     timestamp = root["metadata"].get("creationTimestamp")
     return moment(timestamp.value) if timestamp is not None else None
 
@@ -79,7 +79,7 @@ def _labels(root: Node) -> dict[str, str]:
 
 
 def _selector(node: Node) -> Selector:
-    """Read a selector. Linkerd takes one with an illegal expression for one that matches nothing."""
+    """Read a selector. Linkerd treats a selector with an illegal expression as one that matches nothing."""
     selector = selector_of(node)
     if all(_is_legal(expression) for expression in node.get("matchExpressions") or ()):
         return selector
@@ -116,7 +116,7 @@ def server(document: Document, root: Node, _settings: Settings) -> Server:
 
 
 def server_authorization(document: Document, root: Node, settings: Settings) -> ServerAuthorization:
-    """Read a ServerAuthorization. Without networks, or with an empty list of them, it means those of the cluster."""
+    """Read a ServerAuthorization. Without networks, or with an empty list, it allows the networks of the cluster."""
     spec, ref = root["spec"], ref_of(document)
     chosen, client = spec["server"], spec["client"]
     name, networks = chosen.get("name"), client.get("networks")
@@ -233,7 +233,7 @@ def network_authentication(document: Document, root: Node, _settings: Settings) 
 
 
 def _networks(networks: Node) -> Predicate:
-    """Match ANY of the entries, each with its own exceptions; everything where they cover all addresses."""
+    """Match ANY of the entries, each without its exceptions; everything if they cover all addresses."""
     entries = [
         (network, tuple(exception for node in entry.get("except") or () if (exception := network_of(node)) is not None))
         for entry in networks
@@ -248,7 +248,7 @@ def _networks(networks: Node) -> Predicate:
     )
 
 
-# Read a checked HTTPRoute into the model.
+# Reads a checked HTTPRoute into the model.
 
 
 _MATCHES = each(matches(), make=RouteMatch, together=lambda some: some or (RouteMatch(),))
@@ -258,7 +258,10 @@ _read_spec = object_reader(_SPEC, checked=False)
 
 
 def http_route(document: Document, root: Node, _settings: Settings) -> HttpRoute:
-    """Read Linkerd's own HTTPRoute; its parts are read as those of Gateway API's, but all headers of one name count."""
+    """Read Linkerd's own HTTPRoute.
+
+    Its parts are those of Gateway API's HTTPRoute, but all headers of one name count.
+    """
     ref = ref_of(document)
     namespace = ref.namespace or ""
     spec: dict[str, Any] = {"parents": (), "rules": (RouteRule(),), **_read_spec(root["spec"].plain(), namespace)}
@@ -277,10 +280,10 @@ def http_route(document: Document, root: Node, _settings: Settings) -> HttpRoute
     )
 
 
-# Linkerd's resources, read: each checked against its shape, and given its meaning.
+# Reads Linkerd's resources: checks each against its shape, and builds its model.
 
 
-# Versions of a kind have one shape, or each their own.
+# Versions of a kind share one shape, or each have their own.
 _Shape = Record[Settings] | Callable[[str], Record[Settings]]
 _FORMS: dict[str, tuple[_Shape, Callable[[Document, Node, Settings], LinkerdResource]]] = {
     "Server": (shapes.server, server),
@@ -293,7 +296,7 @@ _FORMS: dict[str, tuple[_Shape, Callable[[Document, Node, Settings], LinkerdReso
 
 
 def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> LinkerdResource | None:
-    """Return the resource that a document describes, where nothing is wrong with it."""
+    """Return the resource in a document, if the document has no errors."""
     return _reader(document.kind, document.version)(document, root, settings, reporter)
 
 

@@ -1,4 +1,4 @@
-"""The resources of Linkerd's inbound policy, as they are once they have been read."""
+"""The resources of Linkerd's inbound policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from eastgate.reading.manifests.node import Node
 GROUP = "policy.linkerd.io"
 INBOUND_KINDS = ("HTTPRoute", "GRPCRoute")  # of Gateway API, with a Server as a parent
 
-# The targets of the proposal, by group and kind, that are workloads or choose some.
+# The targets of the proposal, by group and kind, that are workloads or select workloads.
 WORKLOAD_KINDS = (
     ("", "ServiceAccount"),
     ("", "Pod"),
@@ -34,7 +34,7 @@ WORKLOAD_KINDS = (
 class Protocol(enum.StrEnum):
     """The protocol of a port, as its Server declares it."""
 
-    UNKNOWN = "unknown"  # the proxy finds out whether it is HTTP
+    UNKNOWN = "unknown"  # the proxy detects whether it is HTTP
     HTTP_1 = "HTTP/1"
     HTTP_2 = "HTTP/2"
     GRPC = "gRPC"
@@ -44,7 +44,7 @@ class Protocol(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LinkerdResource:
-    """The fields that all resources have. Each object equals only itself: one that has changed is another."""
+    """The fields of all resources. Each object equals only itself: a changed resource is another object."""
 
     ref: PolicyRef
     span: Span
@@ -54,13 +54,13 @@ class LinkerdResource:
 
     @property
     def origins(self) -> Iterator[Origin]:
-        """Return the origins of its rules; most resources have no rules of their own."""
+        """Return the origins of its rules. Most resources have no rules of their own."""
         return iter(())
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Server(LinkerdResource):
-    """A port of the pods that it selects: there, only what is authorized is allowed."""
+    """A port of the selected pods. Only authorized requests to the port are allowed."""
 
     port: int | str
     protocol: Protocol
@@ -75,7 +75,7 @@ class Server(LinkerdResource):
 
 @dataclass(frozen=True, slots=True)
 class ClientRequirement:
-    """A condition on the client: a predicate, or a reference to the authentication that has it."""
+    """A condition on the client: a predicate, or a reference to an authentication with the predicate."""
 
     span: Span
     attribute: Attribute
@@ -84,10 +84,10 @@ class ClientRequirement:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ServerAuthorization(LinkerdResource):
-    """An authorization of clients on the Server of that name, or on those with these labels.
+    """An authorization of clients on the Server with that name, or on the Servers with these labels.
 
-    Without networks it means those of the cluster: its rule has those of the settings, and `client` is the condition
-    for callers from the networks that are found in the cluster.
+    Without networks it allows those of the cluster. Its rule has the networks of the settings, and `client` is the
+    condition for callers from the networks of a live cluster.
     """
 
     server: str | Selector
@@ -103,7 +103,7 @@ class ServerAuthorization(LinkerdResource):
 
 @dataclass(frozen=True, slots=True)
 class TargetRef:
-    """The target of an AuthorizationPolicy, with the canonical spelling of group and kind."""
+    """The target of an AuthorizationPolicy. Its group and kind have their canonical spelling."""
 
     group: str
     kind: str
@@ -111,13 +111,13 @@ class TargetRef:
 
     @property
     def is_workload(self) -> bool:
-        """Return whether it targets workloads themselves, and so all of their ports."""
+        """Return whether the target is a workload, and so all of its ports."""
         return (self.group, self.kind) in WORKLOAD_KINDS
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AuthorizationPolicy(LinkerdResource):
-    """An authorization of clients that meet ALL requirements; of everybody if there are none."""
+    """An authorization of clients that meet ALL requirements. Without requirements, it authorizes every client."""
 
     target: TargetRef
     requirements: tuple[ClientRequirement, ...]
@@ -137,7 +137,7 @@ class AuthorizationPolicy(LinkerdResource):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MeshTLSAuthentication(LinkerdResource):
-    """Clients by their identities: with ANY of them."""
+    """Clients with ANY of these identities."""
 
     who: Predicate
     who_span: Span
@@ -147,7 +147,7 @@ class MeshTLSAuthentication(LinkerdResource):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NetworkAuthentication(LinkerdResource):
-    """Clients by their addresses: in ANY of the networks."""
+    """Clients with an address in ANY of these networks."""
 
     where: Predicate
     where_span: Span
@@ -156,13 +156,13 @@ class NetworkAuthentication(LinkerdResource):
 
 
 def is_server(parent: ParentRef) -> bool:
-    """Return whether the parent of a route is a Server; Linkerd compares the names of kinds without their case."""
+    """Return whether the parent of a route is a Server. Linkerd ignores the letter case of kinds."""
     return (parent.group.lower(), parent.kind.lower()) == (GROUP, "server")
 
 
 @dataclass(frozen=True, slots=True)
 class InboundRoute:
-    """An HTTPRoute or a GRPCRoute with a Server as its parent; the one has `rules`, the other `grpc_rules`."""
+    """An HTTPRoute or a GRPCRoute with a Server as its parent. An HTTPRoute has `rules`, a GRPCRoute `grpc_rules`."""
 
     group: str
     kind: str
@@ -191,7 +191,7 @@ class InboundRoute:
 
     @property
     def ref(self) -> PolicyRef:
-        """Return its reference with its group: Linkerd and Gateway API both have HTTPRoutes."""
+        """Return the reference with its group, because both Linkerd and Gateway API have HTTPRoutes."""
         return PolicyRef(self.kind, self.namespace, self.name, self.group)
 
     def __str__(self) -> str:
@@ -207,10 +207,10 @@ class HttpRoute(LinkerdResource):
     __repr__ = repr_of_named
 
 
-# References to other objects, as Linkerd compares them: without letter case, and `core` is the empty group.
+# References to other objects, as Linkerd compares them: letter case is ignored, and `core` is the empty group.
 
 
-GroupKind: TypeAlias = tuple[str, str]  # group and kind, as they are properly spelt
+GroupKind: TypeAlias = tuple[str, str]  # group and kind in their canonical spelling
 
 
 TARGETS_TODAY: tuple[GroupKind, ...] = (
@@ -220,7 +220,7 @@ TARGETS_TODAY: tuple[GroupKind, ...] = (
     (GATEWAY_GROUP, "HTTPRoute"),
     (GATEWAY_GROUP, "GRPCRoute"),
 )
-TARGETS: tuple[GroupKind, ...] = (*TARGETS_TODAY, *WORKLOAD_KINDS)  # with those that only the proposal has
+TARGETS: tuple[GroupKind, ...] = (*TARGETS_TODAY, *WORKLOAD_KINDS)  # including the kinds that only the proposal has
 IDENTITIES: tuple[GroupKind, ...] = (("", "ServiceAccount"), ("", "Namespace"))
 AUTHENTICATIONS: tuple[GroupKind, ...] = (
     (GROUP, "MeshTLSAuthentication"),
@@ -234,7 +234,7 @@ _PROPER = {
 
 
 def canonical_kind(ref: Node) -> GroupKind:
-    """Return group and kind of a reference, in their canonical spelling where that is known."""
+    """Return group and kind of a reference, in their canonical spelling if they are known."""
     group = ref.get("group")
     group_text = group.text if group is not None else ""
     home = "" if group_text.lower() == "core" else group_text
@@ -242,14 +242,14 @@ def canonical_kind(ref: Node) -> GroupKind:
 
 
 def kind_if_readable(ref: Node) -> GroupKind | None:
-    """Return `canonical_kind` of an unchecked reference; None where it has no readable group and kind."""
+    """Return `canonical_kind` of an unchecked reference; None if its group or kind is unreadable."""
     group, kind = ref.get("group"), ref.get("kind")
     texts = [node.value for node in (group, kind) if node is not None]
     return canonical_kind(ref) if kind is not None and all(isinstance(text, str) for text in texts) else None
 
 
 def namespace_of(document: Node, default: str) -> str | None:
-    """Return the namespace of an unchecked document; None where it is not valid."""
+    """Return the namespace of an unchecked document; None if it is invalid."""
     namespace = document["metadata"].get("namespace")
     value = namespace.value if namespace is not None else default
     return value if isinstance(value, str) and dns_label_problem(value) is None else None

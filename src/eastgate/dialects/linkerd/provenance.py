@@ -1,4 +1,4 @@
-"""Origins of rules and scopes of chains that no policy states: as data, with words for people in `str`."""
+"""Origins of rules, and scopes of chains, that no policy states: as structured data, with text in `str`."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ INBOUND = Placement(Site.WORKLOAD, "inbound")
 
 
 class StageName(enum.StrEnum):
-    """The stages of a port; that no route matches is `Unroutable.NO_INBOUND_ROUTE`."""
+    """The stages of a port. A request that matches no route is in `Unroutable.NO_INBOUND_ROUTE`."""
 
     AUDIT = "audit"
     AUTHORIZED = "authorized"
 
 
-LOCALHOST = ImpliedRule(RuleKind.ITSELF, "localhost, which Linkerd's proxy always lets in,")
-"""A rule for what a workload sends to itself, which its proxy always allows."""
+LOCALHOST = ImpliedRule(RuleKind.ITSELF, "localhost, which Linkerd's proxy always allows,")
+"""The rule for requests of a workload to itself, which its proxy always allows."""
 
 
 PROBE_ROUTE = ImpliedRule(RuleKind.PROBE, "the route that Linkerd makes for probes")
-"""A rule of the route that Linkerd adds for the kubelet's probes."""
+"""The rule of the route that Linkerd adds for the kubelet's probes."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessPolicy:
-    """The origin of a rule of the `accessPolicy` of a Server."""
+    """The origin of a rule from the `accessPolicy` of a Server."""
 
     access: InboundPolicy
     kind: ClassVar[RuleKind] = RuleKind.FALLBACK
@@ -42,7 +42,7 @@ class AccessPolicy:
 
 @dataclass(frozen=True, slots=True)
 class DefaultPolicy:
-    """The origin of a rule for ports that nothing else governs; `source` is the setting or annotation, in words."""
+    """The origin of a rule for ports without a Server. `source` is the text of the setting or annotation."""
 
     policy: InboundPolicy
     source: str
@@ -54,7 +54,7 @@ class DefaultPolicy:
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedReference:
-    """The origin of a rule that refers to an authentication which does not exist."""
+    """The origin of a rule with a reference to a missing authentication."""
 
     ref: PolicyRef
     kind: ClassVar[RuleKind] = RuleKind.UNRESOLVED
@@ -65,7 +65,7 @@ class UnresolvedReference:
 
 @dataclass(frozen=True, slots=True)
 class DataPlaneReading:
-    """The reading of the setting that chooses how paths are compared."""
+    """The value of the setting that chooses how paths are compared."""
 
     data_plane: DataPlane
     setting: ClassVar[str] = "dataPlane"
@@ -77,7 +77,7 @@ class DataPlaneReading:
 
 @dataclass(frozen=True, slots=True)
 class InboundScope:
-    """The scope of a chain: the Server that owns the port, its protocol, and the part of its requests."""
+    """The scope of a chain: the Server that owns the port, its protocol, and a part of its requests."""
 
     server: PolicyRef | None
     protocol: Protocol
@@ -86,7 +86,7 @@ class InboundScope:
 
     @property
     def refs(self) -> tuple[PolicyRef, ...]:
-        """Return the Server and the route, where there are any."""
+        """Return the Server and the route, if they exist."""
         return tuple(ref for ref in (self.server, self.route) if ref is not None)
 
     @property

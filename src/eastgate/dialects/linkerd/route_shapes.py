@@ -1,4 +1,4 @@
-"""The HTTPRoute of policy.linkerd.io, field by field, as its CRD has it."""
+"""The HTTPRoute of policy.linkerd.io, field by field as in its CRD."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FILTERS = {
 
 
 def check_parent(ref: Node, to: Checking) -> None:
-    """Report a parent that Linkerd rejects, or that makes it ignore the route."""
+    """Report a parent that Linkerd rejects, or that makes Linkerd ignore the route."""
     kind = kind_if_readable(ref) or ("", "Gateway")
     if kind == (GROUP, "EgressNetwork") and "port" not in ref:
         message = "cannot target an EgressNetwork without specifying a port"
@@ -52,7 +52,7 @@ def check_parent(ref: Node, to: Checking) -> None:
 
 
 def check_own_namespace(document: Node, to: Checking) -> None:
-    """Report a Server that is in another namespace than the route."""
+    """Report a Server in another namespace than the route."""
     own = namespace_of(document, to.context.namespace)
     for ref in document["spec"].get("parentRefs") or ():
         namespace = ref.get("namespace")
@@ -88,7 +88,7 @@ def check_hostname(node: Node, to: Checking) -> None:
 
 
 def check_path(match: Node, to: Checking) -> None:
-    """Report a path that is not absolute or that no request can have, or an invalid regular expression."""
+    """Report an invalid regular expression, or a path that is not absolute or that no request can have."""
     value, kind = match.get("value"), match.get("type")
     if value is not None and (control := control_character(value.text)) is not None:
         message = f"{quoted(value.text)} has a control character ({control})"
@@ -151,7 +151,7 @@ def check_filter(node: Node, to: Checking) -> None:
 
 
 def check_redirect_path(node: Node, to: Checking) -> None:
-    """Report a redirect without exactly one of full path and prefix, or to a path that is not absolute."""
+    """Report a redirect without exactly one of full path and prefix, or with a path that is not absolute."""
     fields = [name for name in ("replaceFullPath", "replacePrefixMatch") if name in node]
     if len(fields) != 1:
         message = "a RequestRedirect filter must contain either replaceFullPath or replacePrefixMatch"

@@ -1,13 +1,15 @@
-"""The order of the routes of a Server, by which requests take them. It is not quite that of Gateway API.
+"""The order in which requests take the routes of a Server. It differs slightly from that of Gateway API.
 
-Linkerd's own proxy compares a path as it is sent, ours in its canonical form (`match_predicates`); the order is the
-same.
+Linkerd's own proxy compares a path as the client sent it. Eastgate's proxy compares its canonical form
+(`match_predicates`). The order of the routes is the same.
 
-The proxy takes the best match: the longest host (exact before a suffix before none), then the most characters of the
-path, then the most headers, then the most query parameters, then a method; what is equal goes to the older route. How
-much of a path is matched depends on the request only for a regular expression, which must span all of it: so does an
-exact path, and a prefix where it is the whole path. Matches of that kind therefore come first, then the longest prefix
-of more, and the order does not depend on the request.
+The proxy takes the best match. It compares, in this order: the host (exact before a suffix before none, the longest
+first), the number of matched path characters, the number of headers, the number of query parameters, and whether there
+is a method. Between equal matches, the older route wins.
+
+The number of matched path characters depends on the request only if a match spans the whole path: a regular expression
+and an exact path always do, and a prefix may. So these matches come first, then the prefixes of longer paths, the
+longest first. That order does not depend on the request.
 """
 
 from __future__ import annotations
@@ -34,31 +36,32 @@ from eastgate.reading.manifests.shapes import Field, enumerated, quoted
 from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.settings import DataPlane
 
-Rank: TypeAlias = tuple[int, ...]  # the smallest is the best
+Rank: TypeAlias = tuple[int, ...]  # the smallest key is the best match
 
 _WHOLE_PATH = 1 << 20  # longer than any path
-# Linkerd's proxy takes the first match of an expression that it finds, and requires that one to be the whole value.
+# Linkerd's proxy searches for the first match of an expression, which must be the whole value.
 _NATIVE = MatchPredicates(SENT_PATH, comparable=str, spans=spans_first_match)
 SUPPORTED_FILTERS = frozenset({"RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect"})
 
 
 def match_predicates(data_plane: DataPlane) -> MatchPredicates:
-    """Return the predicates for matches of routes at the proxies of a data plane."""
+    """Return the predicates for route matches at the proxies of a data plane."""
     return _NATIVE if data_plane is DataPlane.NATIVE else CANONICAL
 
 
 @dataclass(frozen=True, slots=True)
 class RouteCase:
-    """The requests that take a route: those for which `when` holds, and that of no case before it."""
+    """The requests that take a route: `when` matches, and no `when` of an earlier case does."""
 
     when: Predicate
     route: InboundRoute
 
 
 def usable_routes(routes: Iterable[InboundRoute], server: str, kind: str) -> list[InboundRoute]:
-    """Return the routes of one kind that are attached to a Server, in Linkerd's order: the oldest first, then by name.
+    """Return the routes of one kind that are attached to a Server, in Linkerd's order: by age, the oldest first, then
+    by name.
 
-    Those without a time come last. Where a GRPCRoute is attached, an HTTPRoute is not accepted.
+    Routes without a creation time are last. If a GRPCRoute is attached, HTTPRoutes are not accepted.
     """
     attached = [route for route in routes if _is_attached(route, server)]
     if kind == "HTTPRoute" and any(route.kind == "GRPCRoute" for route in attached):
@@ -70,7 +73,7 @@ def usable_routes(routes: Iterable[InboundRoute], server: str, kind: str) -> lis
 def _is_attached(route: InboundRoute, server: str) -> bool:
     """Return whether Linkerd attaches a route to a Server.
 
-    It drops a route with a parent that it cannot use, or with a filter or a match that it does not support.
+    Linkerd drops a route with an unusable parent, or with an unsupported filter or match.
     """
     servers = [parent for parent in route.parents if is_server(parent)]
     if any(parent.port or parent.section_name or parent.namespace != route.namespace for parent in servers):
@@ -97,7 +100,7 @@ def route_cases(routes: Iterable[InboundRoute], predicates: MatchPredicates) -> 
 
 
 def _is_redundant(case: RouteCase, following: RouteCase | None) -> bool:
-    """Return whether the next case leads all requests of this one to the same route."""
+    """Return whether the next case leads all requests of this case to the same route."""
     if following is None or following.route is not case.route:
         return False
     return set(conjuncts(following.when)) <= set(conjuncts(case.when))
@@ -128,7 +131,7 @@ def _http_matches(route: InboundRoute, predicates: MatchPredicates) -> Iterator[
 
 
 def _paths(path: PathMatch, predicates: MatchPredicates) -> Iterator[tuple[int, Predicate]]:
-    """Yield predicates for the parts of a path match, each with the number of characters that it matches."""
+    """Yield predicates for the parts of a path match, each with the number of matched characters."""
     whole, part = predicates.path_parts(path)
     yield _WHOLE_PATH, whole
     if part is not None:
@@ -151,7 +154,7 @@ def _grpc_matches(route: InboundRoute, predicates: MatchPredicates) -> Iterator[
 def _rpc(match: GrpcMatch, predicates: MatchPredicates) -> Predicate:
     """Match a gRPC service and method.
 
-    The proxy looks at the first two segments of the path, and requires both to be present.
+    The proxy reads the first two segments of the path, and requires both.
     """
     match match.service, match.method:
         case str(service), str(method):
@@ -176,13 +179,13 @@ def _grpc_method(text: str, wanted: str | None, pattern: str, predicates: MatchP
     return Computed(text, frozenset({attribute}), test, pattern=(attribute, pattern))
 
 
-# Checks of routes of Gateway API that have a parent of Linkerd's group: they are not resources of its own.
+# Checks routes of Gateway API with a parent of Linkerd's group. These routes are not resources of this dialect.
 #
-# They look at the route alone, so that nothing depends on whether its Server was read too.
+# The checks read the route alone, so that the result does not depend on whether its Server was read.
 
 
 def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> None:
-    """Report what Linkerd's webhook rejects in a route, and what it accepts and then ignores."""
+    """Report the fields of a route that Linkerd's webhook rejects, or accepts and then ignores."""
     if not isinstance(declared, Route) or declared.kind not in INBOUND_KINDS:
         return
     if not any(parent.group.lower() == GROUP for parent in declared.parents):
@@ -209,7 +212,7 @@ def _match_problems(match: Data) -> Iterator[Problem]:
 
 
 def _backend_problems(backend: Data) -> Iterator[Problem]:
-    # Gateway API itself says so where no group is written.
+    # Gateway API itself reports this if no group is written.
     if backend.get("group") == "core" and text(backend, "kind") in (None, "Service") and backend.get("port") is None:
         message = "invalid backendRef: cannot reference a Service without a port"
         yield Problem(codes.ROUTE_BACKEND, message, "write port: <number>")
@@ -224,7 +227,7 @@ def _header_problems(header: Data) -> Iterator[Problem]:
 
 def _redirect_problems(redirect: Data) -> Iterator[Problem]:
     path = mapping(redirect, "path")
-    for field in ("replaceFullPath", "replacePrefixMatch"):  # Gateway API itself demands one of them
+    for field in ("replaceFullPath", "replacePrefixMatch"):  # Gateway API itself requires one of them
         value = text(path, field)
         if value is not None and not value.startswith("/"):
             requirement = "RequestRedirect filters may only contain absolute paths (starting with '/')"
@@ -243,7 +246,7 @@ _RULE = each(
 _ROUTE = record({"spec": record({"parentRefs": each({}, Demand(_parent_problems)), "rules": _RULE})})
 
 
-# Routes that are accepted and then ignored
+# Routes that Linkerd accepts and then ignores
 
 
 def _report_dropped(route: Route, reporter: Reporter) -> None:

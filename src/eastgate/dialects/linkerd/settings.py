@@ -11,7 +11,7 @@ __all__ = ["InboundPolicy", "LinkerdSettings"]
 
 
 class InboundPolicy(StrEnum):
-    """Linkerd's default policies, for ports that nothing else governs."""
+    """Linkerd's default policies for ports without a Server."""
 
     ALL_UNAUTHENTICATED = "all-unauthenticated"
     ALL_AUTHENTICATED = "all-authenticated"

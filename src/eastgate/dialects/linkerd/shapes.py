@@ -1,4 +1,4 @@
-"""The resources of policy.linkerd.io, field by field, as their CRDs have them; routes are in `route_shapes.py`."""
+"""The resources of policy.linkerd.io, field by field as in their CRDs. Routes are in `route_shapes.py`."""
 
 from __future__ import annotations
 
@@ -32,21 +32,24 @@ _network: Shape = Record(
 
 # Server
 
-_SINCE = {"externalWorkloadSelector": "v1beta2", "accessPolicy": "v1beta3"}  # other fields have always been there
+_SINCE = {"externalWorkloadSelector": "v1beta2", "accessPolicy": "v1beta3"}  # every version has the other fields
 _OTHER_PROTOCOLS = {
-    "HTTP": (codes.PROXY_PROTOCOL, "write HTTP/1 or HTTP/2; or leave it out, and the proxy finds out"),
+    "HTTP": (codes.PROXY_PROTOCOL, "write HTTP/1 or HTTP/2, or leave it out to let the proxy detect the protocol"),
     "TCP": (codes.PROXY_PROTOCOL, "write opaque"),
     "HTTPS": (codes.PROXY_PROTOCOL, "write TLS"),
 }
 _EXPECTED = {
-    "ALLOW": (codes.ACCESS_POLICY, "for everybody write all-unauthenticated; for the mesh write all-authenticated"),
+    "ALLOW": (
+        codes.ACCESS_POLICY,
+        "for every client write all-unauthenticated; for clients of the mesh write all-authenticated",
+    ),
     "NONE": (codes.ACCESS_POLICY, "write deny"),
     "ALL": (codes.ACCESS_POLICY, "write all-unauthenticated"),
 }
 
 
 def server(version: str) -> Shape:
-    """Return the shape of a Server in one version: older ones lack some fields."""
+    """Return the shape of a Server in one version. Older versions lack some fields."""
     fields: dict[str, Field[Settings]] = {
         "port": Field(Anything(), required=True, help="write port: <the number or the name of a port>"),
         "podSelector": Field(_selector, help="write podSelector: {matchLabels: {..}}"),
@@ -161,7 +164,7 @@ AUTHORIZATION_POLICY: Shape = replace(
                 "requiredAuthenticationRefs": Field(
                     ListOf(_authentication, "a list of authentication references", validation.check_one_of_a_kind),
                     required=True,
-                    help="write requiredAuthenticationRefs: [..]; the empty list lets everybody in",
+                    help="write requiredAuthenticationRefs: [..]; the empty list allows every client",
                 ),
             },
             misspelt={

@@ -1,4 +1,4 @@
-"""The stance of a workload on its inbound policy: its annotations, its ports and probes, and its routes."""
+"""The stance of a workload on its inbound policy: its annotations, ports, probes and routes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eastgate.dialects.linkerd.values import is_port
 from eastgate.ir import Attachment
 from eastgate.settings import Networks
 
-# The container that Linkerd's injector adds to every pod of the mesh: its named ports and probes, in no manifest.
+# The container that Linkerd's injector adds to every pod of the mesh. Its named ports and probes are in no manifest.
 
 
 _ADMIN = "linkerd-admin"
@@ -34,7 +34,7 @@ _PROBES = ("/live", "/ready")
 def injected_ports(workload: Workload, world: World) -> Mapping[str, int]:
     """Return the ports that the injector adds, by name.
 
-    There are none outside of the cluster. A pod that declares the name was read from a cluster, with the container.
+    There are none outside of the cluster. A pod that declares the name was read from a cluster, and has the container.
     """
     if not workload.is_pod:
         return {}
@@ -53,12 +53,12 @@ def injected_probes(workload: Workload, world: World) -> tuple[HttpProbe, ...]:
 
 
 def probes_with(workload: Workload, owned: Container[int], world: World) -> tuple[HttpProbe, ...]:
-    """Return the probes of a workload, and those of its proxy on ports that a Server owns."""
+    """Return the probes of a workload, and the probes of its proxy on ports of a Server."""
     return (*workload.probes, *(probe for probe in injected_probes(workload, world) if probe.port in owned))
 
 
 def ports_named(workload: Workload, name: str, world: World) -> frozenset[int]:
-    """Return the numbers of all TCP ports of that name, with those that the injector adds."""
+    """Return the numbers of all TCP ports with a name, including those that the injector adds."""
     injected = injected_ports(workload, world).get(name)
     return workload.ports_named(name) if injected is None else frozenset({injected})
 
@@ -72,7 +72,7 @@ POD_ANNOTATIONS = frozenset({DEFAULT_POLICY, _OPAQUE_PORTS, _IDENTITY_PORTS, *PO
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """The policy of a port that nothing else governs, and where it comes from."""
+    """The policy of a port without a Server, and the source of the policy."""
 
     policy: InboundPolicy
     source: str
@@ -81,7 +81,7 @@ class Default:
 
 @dataclass(frozen=True, slots=True)
 class Stance:
-    """The properties of a workload, other than its policies, that its layers depend on.
+    """The properties of a workload, besides its policies, that its layers depend on.
 
     Workloads with the same policies and the same stance have the same layers.
     """
@@ -89,20 +89,20 @@ class Stance:
     default: Default
     names: tuple[tuple[str, int], ...]  # of its ports
     probes: tuple[HttpProbe, ...]
-    proxy_probes: tuple[HttpProbe, ...]  # those of its proxy, which only a Server can deny
+    proxy_probes: tuple[HttpProbe, ...]  # probes of its proxy, which only a Server can deny
     opaque: frozenset[int]
     identity_required: frozenset[int]
     routes: tuple[InboundRoute, ...]
-    itself: Networks  # from which it calls itself
+    itself: Networks  # source addresses of requests of the pod to itself
     cluster: Networks
 
     def numbers(self, port: int | str) -> frozenset[int]:
-        """Return the ports that a Server selects: a number, declared or not, or all ports of a name."""
+        """Return the ports that a Server selects: a port by its number, declared or not, or all ports with its name."""
         return frozenset({port}) if isinstance(port, int) else frozenset(n for name, n in self.names if name == port)
 
 
 def stance_of(workload: Workload, attached: Sequence[Attachment[LinkerdResource]], scene: Scene) -> Stance | None:
-    """Return the stance of a workload; None where nothing restricts it: no policy, and a default that allows all."""
+    """Return the stance of a workload; None if it has no policy, and a default policy that allows all."""
     default, identity_required = _default(workload, scene), _ports(workload, _IDENTITY_PORTS, scene)
     if not attached and not identity_required and default.policy is InboundPolicy.ALL_UNAUTHENTICATED:
         return None
@@ -121,7 +121,10 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[LinkerdResource]
 
 
 def enforce(policy: LinkerdResource) -> LinkerdResource:
-    """Return a resource in audit mode, or a Server with `accessPolicy: audit`, as if it denied; others as they are."""
+    """Return a resource in audit mode, or a Server with `accessPolicy: audit`, as if it were enforced.
+
+    Return any other resource unchanged.
+    """
     in_force = enforced(policy)
     if isinstance(in_force, Server) and in_force.access is InboundPolicy.AUDIT:
         return replace(in_force, access=InboundPolicy.DENY)
@@ -129,7 +132,7 @@ def enforce(policy: LinkerdResource) -> LinkerdResource:
 
 
 def enforce_stance(stance: Hashable) -> Hashable:
-    """Return the stance of a workload whose default policy is `audit` as if it denied."""
+    """Return the stance of a workload with the default policy `audit` as if the policy were enforced."""
     if not isinstance(stance, Stance) or stance.default.policy is not InboundPolicy.AUDIT:
         return stance
     return replace(stance, default=replace(stance.default, policy=InboundPolicy.DENY))
@@ -143,7 +146,7 @@ def _names(workload: Workload, scene: Scene) -> Iterator[tuple[str, int]]:
 
 
 def _default(workload: Workload, scene: Scene) -> Default:
-    """Return the policy of the annotation, or else of the setting. As in Linkerd, an invalid annotation is ignored."""
+    """Return the policy of the annotation, or else of the setting. Like Linkerd, ignore an invalid annotation."""
     annotation = _annotation(workload, DEFAULT_POLICY, scene)
     if annotation is not None and annotation.text in set(InboundPolicy):
         source = f"annotation {DEFAULT_POLICY} of {annotation.holder}"
@@ -159,7 +162,7 @@ class _Annotation:
 
 
 def _annotation(workload: Workload, name: str, scene: Scene) -> _Annotation | None:
-    """Return the annotation of the pod, or else of its namespace, which the injector copies into its pods."""
+    """Return the annotation of the pod or of its namespace. The injector copies it from the namespace to the pods."""
     namespace = scene.world.namespace(workload.namespace)
     if name in workload.annotations:
         return _Annotation(workload.annotations[name], "the pod", workload.span)
@@ -171,7 +174,7 @@ def _annotation(workload: Workload, name: str, scene: Scene) -> _Annotation | No
 def _ports(workload: Workload, name: str, scene: Scene) -> frozenset[int]:
     """Return the ports of an annotation: numbers, ranges such as 8000-8010, and names, separated by commas.
 
-    Anything else in it is skipped.
+    Invalid entries are skipped.
     """
     ports: set[int] = set()
     annotation = _annotation(workload, name, scene)

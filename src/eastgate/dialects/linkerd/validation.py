@@ -1,6 +1,7 @@
 """Checks beyond the types of fields: those of Linkerd's admission webhook, of its CRDs and of the proposal.
 
-Each function is one check; `shapes.py` attaches them to the shapes. Those of routes are in `route_validation.py`.
+Each function is one check. `shapes.py` attaches the checks to the shapes. The checks of routes are in
+`route_shapes.py`.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ def check_no_mode(document: Node, to: Checking) -> None:
     if annotations is not None and mode is not None and mode.value == "audit":
         to.report(
             codes.MODE_WITHOUT_EFFECT,
-            f"`{MODE}` has no effect here: nothing is decided by this alone",
+            f"`{MODE}` has no effect here: this resource alone decides nothing",
             annotations.key_span(MODE),
             help="write it on the AuthorizationPolicy, the ServerAuthorization or the Server",
         )
 
 
 def _refuse_kind(code: Code, problem: str, ref: Node, kinds: Iterable[GroupKind], to: Checking) -> None:
-    """Report a kind that is none of these; suggest another group, or another spelling."""
+    """Report a kind that is not allowed; suggest another group or spelling."""
     kind, group = ref["kind"], ref.get("group")
     message = f"{problem}: {kind_text(canonical_kind(ref))}"
     homes = sorted(home for home, name in kinds if name.lower() == kind.text.lower())
@@ -62,7 +63,7 @@ def _refuse_kind(code: Code, problem: str, ref: Node, kinds: Iterable[GroupKind]
 
 
 def check_target(ref: Node, to: Checking) -> None:
-    """Report a target that neither Linkerd nor the proposal has, and one that only the proposal has."""
+    """Report a target that neither Linkerd nor the proposal supports, or that only the proposal supports."""
     wanted = canonical_kind(ref)
     kind = ref["kind"]
     if wanted == ("", "Service"):
@@ -96,7 +97,7 @@ def check_own_namespace(document: Node, to: Checking) -> None:
 
 
 def check_authentication(ref: Node, to: Checking) -> None:
-    """Report a reference to something that cannot be required."""
+    """Report a reference to an object that is no authentication."""
     kind = canonical_kind(ref)
     problem = "unsupported authentication kind(s)"
     if kind == ("", "Namespace"):
@@ -116,7 +117,7 @@ _ONE_OF_A_KIND = {
 
 
 def check_one_of_a_kind(refs: Node, to: Checking) -> None:
-    """Report several authentications of a kind: today's Linkerd takes one of each, the proposal requires all."""
+    """Report several authentications of one kind: today's Linkerd takes one of each kind, the proposal requires all."""
     by_kind: dict[str, list[Node]] = {name: [] for name in _ONE_OF_A_KIND}
     for ref in refs:
         kind = kind_if_readable(ref)
@@ -137,7 +138,7 @@ def check_one_of_a_kind(refs: Node, to: Checking) -> None:
 
 
 def check_identities_or_refs(spec: Node, to: Checking) -> None:
-    """Report that not exactly one of the two lists is given, or that it is empty."""
+    """Report a spec with both lists, with neither, or with an empty one."""
     fields = [name for name in ("identities", "identityRefs") if name in spec]
     if len(fields) == 1 and list(spec[fields[0]]):
         return
@@ -146,14 +147,14 @@ def check_identities_or_refs(spec: Node, to: Checking) -> None:
         at, way_out = spec.key_span(fields[1]), "write it in a second MeshTLSAuthentication"
     elif fields:
         message = f"`{fields[0]}` is empty, which Linkerd refuses"
-        at, way_out = spec[fields[0]].span, "name at least one client; for nobody leave the whole policy out"
+        at, way_out = spec[fields[0]].span, "name at least one client; to authorize no client, remove the whole policy"
     else:
         at, way_out = spec.span, "write identities: [..], or identityRefs: [{kind: ServiceAccount, name: ..}]"
     to.report(codes.IDENTITIES_OR_REFS, message, at, help=way_out)
 
 
 def check_identity_ref(ref: Node, to: Checking) -> None:
-    """Report a reference to neither a ServiceAccount nor a Namespace."""
+    """Report a reference that is neither to a ServiceAccount nor to a Namespace."""
     kind = canonical_kind(ref)
     if kind not in IDENTITIES:
         _refuse_kind(codes.IDENTITY_REF_KIND, "invalid identity target kind", ref, IDENTITIES, to)
@@ -162,7 +163,7 @@ def check_identity_ref(ref: Node, to: Checking) -> None:
             codes.NAMESPACE_IN_NAMESPACE,
             "Namespace identity_ref is cluster-scoped and cannot have a namespace",
             ref.key_span("namespace"),
-            help="remove it: the namespace that is meant is its name",
+            help="remove it: `name` is the namespace",
         )
 
 
@@ -177,7 +178,7 @@ def check_networks(networks: Node, to: Checking) -> None:
 
 
 def check_exceptions(entry: Node, to: Checking) -> None:
-    """Report an exception that covers its whole network, or that is outside of it."""
+    """Report an exception that covers its whole network, or that is outside of the network."""
     cidr_text = entry["cidr"].text
     cidr = network_of(entry["cidr"])
     for node in entry.get("except") or ():
@@ -189,7 +190,9 @@ def check_exceptions(entry: Node, to: Checking) -> None:
             to.report(codes.NEGATED, message, node, help="remove the network, or write a smaller exception")
         elif not _covers(cidr, exception):
             message = f"cidr '{cidr_text}' does not include exception '{node.text}'"
-            to.report(codes.EXCEPTION_OUTSIDE, message, node, help="remove it, or write it in the network that has it")
+            to.report(
+                codes.EXCEPTION_OUTSIDE, message, node, help="remove it, or write it at the network that contains it"
+            )
 
 
 def _covers(outer: Network, inner: Network) -> bool:
@@ -245,7 +248,7 @@ def check_single_selector(spec: Node, to: Checking) -> None:
 
 
 def check_expression(node: Node, to: Checking) -> None:
-    """Report an expression that Linkerd accepts, and that matches something else than it seems to."""
+    """Report an expression that Linkerd accepts, but with another meaning than it seems to have."""
     operator, values = node["operator"].text, node.get("values")
     lists = operator in (Operator.IN, Operator.NOT_IN)
     if lists and values is not None and not list(values):
@@ -263,7 +266,7 @@ def check_expression(node: Node, to: Checking) -> None:
 
 
 def check_server(server: Node, to: Checking) -> None:
-    """Report that not exactly one of name and selector is given."""
+    """Report a server with both name and selector, or with neither."""
     fields = [name for name in ("name", "selector") if name in server]
     if len(fields) != 1:
         at = server.key_span("selector") if fields else server.span
@@ -287,7 +290,7 @@ def check_client(client: Node, to: Checking) -> None:
 
 
 def check_mesh_clients(mesh: Node, to: Checking) -> None:
-    """Report clients that are both anybody with TLS and listed ones, or neither."""
+    """Report mesh clients that are both any client with TLS and a list of clients, or neither."""
     fields = [name for name in ("identities", "serviceAccounts") if list(mesh.get(name) or ())]
     anybody = _is_true(mesh, "unauthenticatedTLS")
     if anybody and fields:

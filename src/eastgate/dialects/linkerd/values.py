@@ -15,14 +15,14 @@ from eastgate.reading.manifests.shapes.codes import BAD_NAME
 from eastgate.settings import Settings
 
 Checking = Check[Settings]
-Problem = tuple[str, str]  # what is wrong, and what to write instead
+Problem = tuple[str, str]  # the problem, and what to write instead
 
 
 # Names
 
 
 def name_beside_namespace(name: Text[Settings]) -> Text[Settings]:
-    """Return the shape of a name beside a field for the namespace, which reports both written as one."""
+    """Return the shape of a name beside a namespace field. It reports a name that includes the namespace."""
 
     def rule(node: Node, to: Checking) -> None:
         namespace, slash, rest = node.text.partition("/")
@@ -40,11 +40,11 @@ def name_beside_namespace(name: Text[Settings]) -> Text[Settings]:
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS = regex(rf"(\*|{_LABEL})(\.{_LABEL})*")
 _SPIFFE = "spiffe://"
-_FORMS = "write a DNS name in lower case, `*.` and a DNS name, `*` for everybody"
+_FORMS = "write a DNS name in lower case, `*.` and a DNS name, `*` for every identity"
 
 
 def check_identity(node: Node, to: Checking) -> None:
-    """Report a text that is neither a DNS name nor a SPIFFE ID: the grammar and the words of Linkerd's webhook."""
+    """Report a text that is neither a DNS name nor a SPIFFE ID, as Linkerd's webhook does."""
     spiffe = node.text.startswith(_SPIFFE)
     problem = _spiffe_problem(node.text.removeprefix(_SPIFFE)) if spiffe else _dns_problem(node.text, "identityRefs")
     _report_identity(node, problem, to)
@@ -68,7 +68,7 @@ def _report_identity(node: Node, problem: Problem | None, to: Checking) -> None:
 
 
 def _dns_problem(text: str, accounts: str) -> Problem | None:
-    """Describe why a text is no DNS name; `accounts` is the field for service accounts instead."""
+    """Describe why a text is no DNS name. `accounts` is the field to use for service accounts."""
     if _DNS.fullmatch(text):
         return None
     for near in (text.lower(), text.strip().rstrip("."), f"*.{text.removeprefix('*').lstrip('.')}"):
@@ -78,7 +78,7 @@ def _dns_problem(text: str, accounts: str) -> Problem | None:
     else:
         way_out = _FORMS + (", or a SPIFFE ID" if accounts == "identityRefs" else "")
         if "*" in text:
-            way_out = "write `*` alone, or `*.` first: it stands for whatever is before a suffix"
+            way_out = "write `*` alone, or `*.` before a suffix"
         elif text.lower().startswith(_SPIFFE):
             way_out = f"write {_SPIFFE} in lower case"
         elif "/" in text or ":" in text:
@@ -104,7 +104,7 @@ def _spiffe_problem(text: str) -> Problem | None:
         return "SPIFFE path cannot contain dot segments", "write the path without . and .."
     if not all(is_segment(segment) for segment in segments):
         limits = "letters, numbers, dots, dashes, and underscores"
-        way_out = "write all of it as the certificate has it: there is no wildcard in a SPIFFE ID"
+        way_out = "write the whole SPIFFE ID of the certificate: it has no wildcards"
         return f"SPIFFE path segment characters are limited to {limits}", way_out
     return None
 
@@ -122,10 +122,10 @@ def check_network(node: Node, to: Checking) -> None:
 
 
 def network_of(node: Node) -> Network | None:
-    """Return the network of a text; bits behind its prefix do not count. None where it is none."""
+    """Return the network in a text, ignoring bits after its prefix; None if it is no network."""
     slash = node.text.find("/")
     if "%" in node.text or (slash >= 0 and not _PREFIX.fullmatch(node.text[slash:])):
-        return None  # a zone or a mask, which Python takes and Linkerd does not
+        return None  # a zone or a mask: Python accepts them and Linkerd does not
     return _parse(node.text)
 
 
@@ -157,27 +157,27 @@ def _network_problem(text: str) -> Problem:
 # Ports
 
 _PORT_NAME = regex(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_LONGEST_PORT_NAME = 15
+_MAX_PORT_NAME_LENGTH = 15
 
 
 def is_port(text: str) -> bool:
-    """Return whether a text is the number of a port, as in an annotation."""
+    """Return whether a text is a port number, as in an annotation."""
     return text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= 65535
 
 
 def port_problem(name: str) -> Problem | None:
-    """Describe why no port of a pod can have this name, as Kubernetes names ports."""
+    """Describe why Kubernetes does not accept a name for a port."""
     if name.isascii() and name.isdigit():
         return "it is a number in quotes", f"write {name} without quotes"
     if re.fullmatch(r"[0-9]+ *[-:,] *[0-9]+", name):
-        return "a Server is about one port", "write a Server for each port"
+        return "a Server has one port", "write a Server for each port"
     if not _PORT_NAME.fullmatch(name):
         near = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-        good = _PORT_NAME.fullmatch(near) and len(near) <= _LONGEST_PORT_NAME
-        way_out = f"write {near}, and call the port so" if good else "write the number of the port"
+        good = _PORT_NAME.fullmatch(near) and len(near) <= _MAX_PORT_NAME_LENGTH
+        way_out = f"write {near}, and give the port that name" if good else "write the number of the port"
         return "a name of a port is of lower-case letters, digits and single dashes", way_out
-    if len(name) > _LONGEST_PORT_NAME:
-        return f"a name of a port has at most {_LONGEST_PORT_NAME} characters", "write the number of the port"
+    if len(name) > _MAX_PORT_NAME_LENGTH:
+        return f"a name of a port has at most {_MAX_PORT_NAME_LENGTH} characters", "write the number of the port"
     return None
 
 
@@ -188,7 +188,7 @@ _UNITS = {"h": 3_600_000.0, "m": 60_000.0, "s": 1000.0, "ms": 1.0, "ns": 0.00000
 
 
 def milliseconds(text: str) -> float | None:
-    """Return a duration such as 1m30s; None where it is none, or negative."""
+    """Return a duration such as 1m30s; None if it is invalid or negative."""
     positive = text.removeprefix("+")
     if positive == "0":
         return 0.0

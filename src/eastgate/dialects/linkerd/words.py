@@ -36,13 +36,14 @@ from eastgate.ir import Chain, Is, Layer, OneOf, PolicyRef, Predicate, conjuncts
 from eastgate.ir.attributes import PORT
 from eastgate.settings import Settings
 
-# The conditions that Linkerd's resources would show. Linkerd itself writes them on routes only; these say the same.
+# The conditions of Linkerd's resources. Linkerd itself writes them on routes only; Eastgate shows the same ones for
+# all.
 
 
 def conditions(
     policy: LinkerdResource, policies: Sequence[LinkerdResource], _settings: Settings, world: World
 ) -> list[Condition]:
-    """Return whether the target of a resource exists, and whether the authentications that it refers to do."""
+    """Return whether the target of a resource exists, and whether its authentications exist."""
     missing = _missing(policy, policies, world)
     if missing is not None:
         reason = "NoMatchingParent" if isinstance(policy, HttpRoute) else "TargetNotFound"
@@ -54,7 +55,7 @@ def conditions(
 
 
 def parents(policy: LinkerdResource) -> list[tuple[ParentRef, LinkerdResource]]:
-    """Return the parents of a route, each with the route as if it had no other."""
+    """Return the parents of a route, each with a copy of the route that has only this parent."""
     if not isinstance(policy, HttpRoute):
         return []
     route = policy.route
@@ -62,7 +63,7 @@ def parents(policy: LinkerdResource) -> list[tuple[ParentRef, LinkerdResource]]:
 
 
 def _missing(policy: LinkerdResource, policies: Sequence[LinkerdResource], world: World) -> str | None:
-    """Describe the target of a resource that does not exist; None where it exists."""
+    """Describe the missing target of a resource; None if it exists."""
     servers = [
         resource
         for resource in policies
@@ -116,7 +117,7 @@ def _references(policy: LinkerdResource, policies: Sequence[LinkerdResource]) ->
     existing = {resource.ref for resource in policies}
     missing = [str(ref) for ref in wanted if ref not in existing]
     if missing:
-        message = f"it refers to {', '.join(missing)}, which does not exist: it lets nobody in"
+        message = f"it refers to {', '.join(missing)}, which does not exist: it authorizes no client"
         yield Condition("ResolvedRefs", "False", "RefNotFound", message)
     elif wanted:
         yield Condition("ResolvedRefs", "True", "ResolvedRefs", "the authentications that it names exist")
@@ -126,11 +127,11 @@ def _refers(requirement: ClientRequirement) -> bool:
     return isinstance(requirement.when, PolicyRef)
 
 
-# The modes of a workload's ports in Linkerd: one for each Server that owns some, and one for the default.
+# The modes of a workload's ports in Linkerd: one for each Server that owns ports, and one for the default policy.
 
 
 def modes(layer: Layer, _resources: Sequence[LinkerdResource], stance: Hashable) -> list[LayerMode]:
-    """Return one mode for each port that a Server owns, and one for the default."""
+    """Return one mode for each port that a Server owns, and one for the default policy."""
     ports: dict[InboundScope, set[int]] = {}
     chains: dict[InboundScope, Chain] = {}
     for case in layer.cases:
@@ -171,7 +172,7 @@ def _action(resource: LinkerdResource) -> str:
 def _rules(resource: LinkerdResource) -> Iterator[DescribedRule]:
     match resource:
         case Server(port=port, protocol=protocol, access=access):
-            asks = f"port {port}, protocol {protocol}: what nothing authorizes is decided by accessPolicy {access}"
+            asks = f"port {port}, protocol {protocol}: accessPolicy {access} decides unauthorized requests"
             yield DescribedRule("OWN", (asks,), None, resource.access_span)
         case AuthorizationPolicy(requirements=requirements, origin=origin):
             required = [
@@ -190,7 +191,7 @@ def _rules(resource: LinkerdResource) -> Iterator[DescribedRule]:
 
 
 def _targets(resource: LinkerdResource) -> list[DescribedTarget] | None:
-    """Return the targets that an author writes: Servers and routes, which are points of no workload."""
+    """Return the targets that an author writes: Servers and routes, which are not points of a workload."""
     match resource:
         case AuthorizationPolicy(target=target, targets=targets):
             return [DescribedTarget(target.kind, target.name, targets[0] if targets else None)]
@@ -203,7 +204,10 @@ def _targets(resource: LinkerdResource) -> list[DescribedTarget] | None:
 
 
 def _is_indirect(resource: LinkerdResource) -> bool:
-    """Return whether it targets a Server or a route: attached to all pods of the namespace, it applies to few."""
+    """Return whether the resource targets a Server or a route.
+
+    It is attached to all pods of the namespace, and applies to some.
+    """
     return not isinstance(resource, Server) and len(resource.targets) > 1
 
 
@@ -232,7 +236,7 @@ def _why_idle(resource: LinkerdResource, problem: str | None, selects: bool) -> 
 
 
 def _mesh_name(workload: Workload, settings: Settings) -> str | None:
-    """Return Linkerd's name of a workload: that of its account, or for what is no pod that in its certificate."""
+    """Return Linkerd's name of a workload: that of its account, or that in the certificate of an external workload."""
     if not workload.is_pod:
         return workload.mesh_name
     return settings.mesh_name(workload.namespace, workload.service_account)

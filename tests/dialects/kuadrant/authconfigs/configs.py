@@ -16,7 +16,7 @@ Manifest = dict[str, Any]
 
 
 def config(name: str, *hosts: str, day: int | None = None, spec: Manifest | None = None) -> Manifest:
-    """Return an AuthConfig of the namespace of its name, `namespace/name`, that lets everybody in."""
+    """Return an AuthConfig `namespace/name` that allows every caller."""
     namespace, _, short = name.partition("/")
     created = {} if day is None else {"creationTimestamp": f"2024-01-{day:02}T00:00:00Z"}
     return {
@@ -37,6 +37,6 @@ def ask(of: Authority, to: str, host: str | None = None, headers: dict[str, str]
 
 
 def servers(of: Authority, hosts: Iterable[str]) -> dict[str, str | None]:
-    """Return the AuthConfig that decides about each host; None where it is not found."""
+    """Return the AuthConfig that decides about each host; None if no AuthConfig is found."""
     policies = {host: ask(of, f"host:{host}").policy for host in hosts}
     return {host: policy and policy.removeprefix("AuthConfig/") for host, policy in policies.items()}

@@ -1,4 +1,4 @@
-"""Two sets of AuthConfigs: what is the same is proven, and hosts that may be decided otherwise are named."""
+"""Two sets of AuthConfigs: equal hosts are proven equal, and hosts with possible differences are named."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def secret(key: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"api_key": key}}
 
 
-# The two sides, and the hosts that may be decided otherwise.
+# The two sides, and the hosts with possible differences.
 SIDES = [
     ([WIDE, NARROW], [NARROW, WIDE], []),
-    ([WIDE, NARROW], [WIDE, config("n/narrow", "x.io", "y.com", day=3)], []),  # it is still the newer one
+    ([WIDE, NARROW], [WIDE, config("n/narrow", "x.io", "y.com", day=3)], []),  # it is still the newer AuthConfig
     ([WIDE, NARROW], [WIDE, config("n/narrow", "x.io", "y.com", day=2, spec=CLOSED)], ["host:y.com"]),
     ([WIDE], [WIDE, NARROW], ["host:y.com"]),  # x.io is taken
     ([config("n/wide", "*.io", day=1)], [config("n/wide", "*.io", "x.com", day=1)], ["host:x.com"]),

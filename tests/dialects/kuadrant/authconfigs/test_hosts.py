@@ -1,4 +1,4 @@
-"""Which AuthConfig a host is found under, and to which one it is linked."""
+"""A host is found under the right AuthConfig, and linked to the right one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_host_of_very_many_labels_is_looked_up_by_the_last_ones() -> None:
     assert meaning[-3:] == ["*.a.com", "*.com", "*"]
 
 
-# The hosts that are known, the host of a request, and the host that it is found under.
+# The known hosts, the host of a request, and the host under which it is found.
 FOUND = [
     (["api.acme.com"], "api.acme.com", "api.acme.com"),
     (["api.acme.com"], "api.acme.com:80", "api.acme.com"),

@@ -1,4 +1,4 @@
-"""Questions about AuthConfigs and hosts, and what becomes of the answers as manifests change."""
+"""Questions about AuthConfigs and hosts, and the answers after changes of manifests."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_without_any_auth_config_a_host_is_outside_and_no_proxy_finds_it() -> No
     assert without.enforced(Question.of("anonymous", "host:x.io", method="GET", path="/")).status == 404
 
 
-# A host of a question, and the one that was probably meant.
+# A host of a question, and the suggested host.
 MISSPELT = [("talker.exmple", "talker.example"), ("Talker.example:80", None), ("a.pages.example", None), ("z.io", None)]
 
 

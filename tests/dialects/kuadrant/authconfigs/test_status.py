@@ -1,4 +1,4 @@
-"""The conditions that an AuthConfig would show, and how it is listed."""
+"""The conditions of an AuthConfig, and its entry in lists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from eastgate import dialects
 from eastgate.reports.cluster import Cluster
 from tests.dialects.kuadrant.authconfigs.configs import Manifest, authority, config
 
-# AuthConfigs, and what the last of them would show: the type, the status and the reason of each condition.
+# AuthConfigs, and the conditions of the last of them: type, status and reason.
 READY = [("Ready", "True", "Reconciled"), ("Available", "True", "HostsLinked")]
 PARTLY = [("Ready", "False", "HostsNotLinked"), ("Available", "True", "HostsLinked")]
 NOT = [("Ready", "False", "HostsNotLinked"), ("Available", "False", "HostsNotLinked")]

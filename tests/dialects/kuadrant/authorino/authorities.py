@@ -1,4 +1,4 @@
-"""Makes certificates, good and bad."""
+"""Creates certificates, valid and invalid."""
 
 from __future__ import annotations
 

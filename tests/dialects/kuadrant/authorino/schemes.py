@@ -1,4 +1,4 @@
-"""Schemes, requests and servers for the tests: short to write, real in what they do."""
+"""Short definitions of schemes, requests and servers for the tests."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def request(
     host: str | Unknown = "shop.example",
     **more: Any,
 ) -> RequestFacts:
-    """A request of which everything is known unless it says otherwise."""
+    """Return a request whose attributes are all known, unless they are given as unknown."""
     known: dict[str, Any] = {
         "scheme": "https",
         "protocol": "HTTP/1.1",
@@ -67,7 +67,7 @@ def nothing_known() -> RequestFacts:
 
 
 def pattern(text: str) -> Pattern:
-    """`selector operator value`, as a person reads it."""
+    """Return a pattern for `selector operator value`."""
     selector, operator, value = (*text.split(" ", 2), "")[:3]
     return Pattern(selector, PatternOperator(operator), value)
 
@@ -101,7 +101,7 @@ def secret(name: str, key: str | None, labels: Mapping[str, str] | None = None, 
 
 
 def holding(*secrets: Secret, **more: Any) -> Services:
-    """Services that have these Secrets."""
+    """Return services with these Secrets."""
 
     def selected(namespace: str | None, selector: Selector) -> Iterable[Secret]:
         return [each for each in secrets if namespace in (None, each.namespace) and selector.matches(each.labels)]
@@ -113,7 +113,7 @@ def holding(*secrets: Secret, **more: Any) -> Services:
 
 
 def verdict(condition: Condition | str, facts: RequestFacts, **services: Any) -> StepVerdict:
-    """How one condition comes out as the only rule of a scheme."""
+    """Return the judgement of a scheme with one condition as its only rule."""
     found = evaluate(scheme(rule(condition)), facts, Services(**services))
     step = found.steps[-1]
     assert found.allowed is (step.verdict is StepVerdict.ACCEPTED)
@@ -148,7 +148,7 @@ class Reply:
 
 
 class Backend(ThreadingHTTPServer):
-    """Answers by path, and remembers what it was asked."""
+    """Answers by path, and records the requests."""
 
     daemon_threads = True
 
@@ -163,14 +163,17 @@ class Backend(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def all_asked(self, number: int) -> list[Asked]:
-        """Return what it was asked, once there is so much of it: a client that gives up does not wait for it."""
+        """Return the requests, once there are so many.
+
+        A client that gives up does not wait for its request to be recorded.
+        """
         ends = time.monotonic() + PATIENCE
         while len(self.asked) < number and time.monotonic() < ends:
             time.sleep(0.01)
         return self.asked
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up is what some tests are about."""
+        """Ignore clients that close the connection, because some tests do this."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Patterns against the outcomes of Authorino itself, recorded in `authorino_patterns.json`."""
+"""Patterns give the recorded outcomes of Authorino itself (`authorino_patterns.json`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The authorization JSON, of which a part is made where somebody looks at it: that part says what the whole does."""
+"""A partly built authorization JSON has the same values as the whole one."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ SELECTORS = (
 
 def learned(request: RequestFacts = KNOWN) -> AuthorizationJson:
     document = authorization_json_of(request, LOCATIONS)
-    document.learn("identity", None, {"group": "staff", "groups": ["a", "b"], "n": 2**60}, {"group": "staff"})
-    document.learn("metadata", "more", {"secret": "s"}, {"secret": "***"})
-    document.learn("authorization", "first", True, True)
-    document.forget("metadata", "other", "what other has found")
+    document.add_finding("identity", None, {"group": "staff", "groups": ["a", "b"], "n": 2**60}, {"group": "staff"})
+    document.add_finding("metadata", "more", {"secret": "s"}, {"secret": "***"})
+    document.add_finding("authorization", "first", True, True)
+    document.add_unknown("metadata", "other", "the result of other")
     return document
 
 
@@ -100,11 +100,11 @@ def test_the_twins_differ_where_a_credential_is() -> None:
 def test_what_is_learned_again_is_not_hidden_any_more_and_a_copy_learns_on_its_own() -> None:
     document = learned()
     copy = document.copied()
-    copy.learn("identity", None, {"group": "visitors"}, {"group": "visitors"})
+    copy.add_finding("identity", None, {"group": "visitors"}, {"group": "visitors"})
     assert ("auth", "identity") not in copy.hidden
     assert ("auth", "identity") in document.hidden
     assert select(copy.plain, "auth.identity.group").text == select(copy.masked, "auth.identity.group").text
     assert select(document.plain, "auth.identity.group").text == "staff"
-    document.learn("metadata", "other", 1, 1)
+    document.add_finding("metadata", "other", 1, 1)
     assert document.unknown_to((("auth", "metadata", "other"),)) is None
-    assert copy.unknown_to((("auth", "metadata", "other"),)) == "what other has found"
+    assert copy.unknown_to((("auth", "metadata", "other"),)) == "the result of other"

@@ -1,4 +1,4 @@
-"""Answers are used again: good ones, for as long as the scheme says, for the same key, and never too many."""
+"""Good answers are cached for as long as the scheme says, for the same key, up to a limit."""
 
 from __future__ import annotations
 

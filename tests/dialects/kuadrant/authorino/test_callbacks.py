@@ -1,4 +1,4 @@
-"""Callbacks: made after every decision of a scheme, in the background; whatever becomes of them changes nothing."""
+"""Callbacks are sent after every decision of a scheme, in the background. Their results change nothing."""
 
 from __future__ import annotations
 

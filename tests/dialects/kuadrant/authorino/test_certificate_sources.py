@@ -1,4 +1,4 @@
-"""Client certificates that a proxy hands on in a header, or that an expression finds."""
+"""Client certificates from a header of a proxy, or from an expression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Client certificates: the chain, the times, the purpose, and the subject that comes out."""
+"""Client certificates: the chain, the times, the purpose, and the resulting subject."""
 
 from __future__ import annotations
 

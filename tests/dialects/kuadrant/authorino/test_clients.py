@@ -1,4 +1,4 @@
-"""Servers that schemes ask with credentials of their own: OAuth2 clients, UserInfo, UMA, computed addresses."""
+"""Requests of schemes with their own credentials: OAuth2 clients, UserInfo, UMA, computed addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A credential is taken from exactly the place that the scheme names."""
+"""A credential is read from exactly the location in the scheme."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rego modules that a server publishes."""
+"""Rego modules from a server."""
 
 from __future__ import annotations
 

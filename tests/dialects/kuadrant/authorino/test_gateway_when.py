@@ -1,4 +1,4 @@
-"""`when` of an AuthPolicy: predicates on the attributes that the filter of a gateway has."""
+"""`when` of an AuthPolicy: predicates on the attributes of the gateway's filter."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ BODY = '{"my": {"value": "hello", "list": ["a", "b", "c"], "n": 3, "a/b": true}}
 
 
 def guarded(*predicates: str) -> Scheme:
-    """A scheme that nobody passes, where its predicates hold."""
+    """Return a scheme that denies every caller if its predicates hold."""
     when = All(tuple(CelPredicate(text, at_gateway=True) for text in predicates))
     return scheme(identities=[api_keys()], when=when)
 
 
 def is_skipped(predicate: str, *, compat: bool = False, **facts: Any) -> bool | None:
-    """Whether the scheme is skipped; None where the predicate errs, or may, which denies."""
+    """Return whether the scheme is skipped; None if the predicate errs or may err, which denies."""
     judged = evaluate(guarded(predicate), request(**facts), Services(authorino_compat=compat))
     if judged.allowed:
         return True

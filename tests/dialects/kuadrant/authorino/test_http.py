@@ -1,4 +1,4 @@
-"""Servers that are asked: introspection and metadata, against a real one."""
+"""Introspection and metadata with a real HTTP server."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def server() -> Iterator[Backend]:
 
 
 def services(reply: Reply | None = None, **more: Any) -> Services:
-    """Return services of a scheme. A server that waits with its `reply` is not waited for."""
+    """Return the services of a scheme. They do not wait for a server with a delayed `reply`."""
     timeout = reply.wait / 3 if reply is not None and reply.wait else PATIENCE
     return holding(CLIENT, secret("shared", None, word="sh4red-s3cret"), fetcher=HttpFetcher(timeout=timeout), **more)
 
@@ -111,7 +111,7 @@ def test_missing_credentials_for_the_issuer_deny(server: Backend) -> None:
     assert (trail(found), server.asked) == ([("oauth2", "error")], [])
 
 
-# Who is asked, and who is not any more
+# Servers that are asked, and those that are no longer asked
 
 
 def test_after_a_decision_nobody_is_asked(server: Backend) -> None:

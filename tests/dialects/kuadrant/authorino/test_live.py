@@ -1,4 +1,4 @@
-"""Schemes for real requests: what they see, what application and client get, and which servers they ask."""
+"""Schemes for real requests: their input, the output for application and client, and the servers that they ask."""
 
 from __future__ import annotations
 

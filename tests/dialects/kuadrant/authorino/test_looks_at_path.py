@@ -1,4 +1,4 @@
-"""Whether a scheme looks at the path: every field of every part either counts, or is known to be a constant."""
+"""A scheme reads the path if any field of any part does. Every field counts, or is a known constant."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ HOST = Selected("request.host")
 PATTERN = Pattern("request.host", PatternOperator.EQ, "a")
 CALL = HttpCall("https://a.example/{request.host}")
 RULES = PatternRules(PATTERN)
-# Of each kind of part one that does not look at the path.
+# For each kind of part, one that does not read the path.
 PARTS: tuple[Part, ...] = (
     *(LiteralValue("path"), HOST, CelExpression("request.host")),
     *(PATTERN, CelPredicate("true"), MissingPatterns("a"), All(), AnyOf()),
@@ -80,9 +80,9 @@ PARTS: tuple[Part, ...] = (
 
 PATH = Selected("request.path")
 LOOKS = Pattern("request.path", PatternOperator.EQ, "/")
-LOOKS_UP = UmaResources("https://a.example", "a")  # by the path, whatever is written
+LOOKS_UP = UmaResources("https://a.example", "a")  # always by the path
 NAMED = (Property("a", HOST), Property("a", PATH))
-# Of each field with expressions a value that looks at the path.
+# For each field with expressions, a value that reads the path.
 LOOKING: dict[str, object] = {
     "Selected.path": "a {request.path}",
     "CelExpression.text": "request.path",

@@ -1,4 +1,4 @@
-"""Patterns compare exactly as Authorino's do, oddities included."""
+"""Patterns compare exactly as Authorino's do, including the oddities."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_conditions_are_evaluated_from_left_to_right(condition: Condition, expec
     assert verdict(condition, request(headers={"x-user": "alice"})) is expected
 
 
-# An independent reading of the reference, over plain data and one level of names
+# An independent implementation of the reference, for plain data and one level of names
 
 
 def _text(value: object) -> str:

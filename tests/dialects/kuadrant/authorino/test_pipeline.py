@@ -1,4 +1,4 @@
-"""The steps of a scheme: their order, what stops them, and what comes out."""
+"""The steps of a scheme: their order, their conditions, and their results."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_a_denial_can_be_made_over() -> None:
 
 
 def test_the_service_behind_is_told_only_if_allowed() -> None:
-    told = (
+    stage_lines = (
         Response("user", PlainResponse(Selected("auth.identity.metadata.name")), "x-user"),
         Response("json", Json((Property("b", LiteralValue(1)), Property("a", Selected("request.method")))), "x-json"),
         Response("meta", Json((Property("n", Selected("auth.response.user")),)), "ext", in_header=False, priority=1),
@@ -184,11 +184,11 @@ def test_the_service_behind_is_told_only_if_allowed() -> None:
         Response("broken", PlainResponse(CelExpression("request.headers.nope")), "x-broken"),
         Response("lines", PlainResponse(LiteralValue("a\r\nx-admin: true")), "x-lines"),
     )
-    found = evaluate(scheme(identities=[api_keys()], responses=told), ALICE, SERVICES)
+    found = evaluate(scheme(identities=[api_keys()], responses=stage_lines), ALICE, SERVICES)
     assert found.response_headers == {"x-user": "alice", "x-json": '{"a":"GET","b":1}'}
     assert found.dynamic_metadata == {"ext": {"n": "alice"}}
     assert dict(trail(found)) | {"skipped": "skipped", "broken": "error", "lines": "error"} == dict(trail(found))
-    refused = evaluate(scheme(rule(FAILS), identities=[api_keys()], responses=told), ALICE, SERVICES)
+    refused = evaluate(scheme(rule(FAILS), identities=[api_keys()], responses=stage_lines), ALICE, SERVICES)
     assert (refused.response_headers, refused.dynamic_metadata) == ({}, {})
 
 
@@ -204,14 +204,14 @@ def test_the_service_behind_is_told_only_if_allowed() -> None:
 def test_a_credential_is_passed_on_only_in_the_header_that_the_client_sent_it_in(
     value: Value, key: str, passed_on: set[str], made: dict[str, str]
 ) -> None:
-    told = Response("told", PlainResponse(value), key)
-    found = evaluate(scheme(identities=[api_keys()], responses=(told,)), ALICE, SERVICES)
+    stage_lines = Response("stage_lines", PlainResponse(value), key)
+    found = evaluate(scheme(identities=[api_keys()], responses=(stage_lines,)), ALICE, SERVICES)
     assert (set(found.passed_on), dict(found.response_headers)) == (passed_on, made)
 
 
 def test_an_error_in_the_condition_of_a_response_denies() -> None:
-    told = Response("user", PlainResponse(LiteralValue("x")), "x-user", when=ERRS)
-    assert not evaluate(scheme(responses=(told,)), request(), Services()).allowed
+    stage_lines = Response("user", PlainResponse(LiteralValue("x")), "x-user", when=ERRS)
+    assert not evaluate(scheme(responses=(stage_lines,)), request(), Services()).allowed
 
 
 # Properties of identities
@@ -253,7 +253,7 @@ def test_a_plain_identity_must_be_there(selector: str, status: int) -> None:
 
 
 class Server:
-    """Knows one token and grants one verb; remembers what it was asked."""
+    """Knows one token, grants one verb, and records the requests."""
 
     def __init__(self, *, away: bool = False) -> None:
         self.asked: list[object] = []

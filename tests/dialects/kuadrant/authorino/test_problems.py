@@ -1,4 +1,4 @@
-"""What a reader of schemes can say before anything is evaluated."""
+"""Problems of a scheme that are reported before its evaluation."""
 
 from __future__ import annotations
 

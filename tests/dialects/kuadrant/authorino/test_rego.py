@@ -1,4 +1,4 @@
-"""Rego: what allows, what does not, and what must never get as far as the engine."""
+"""Rego modules that allow, that deny, and that never reach the engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def asked(module: str, services: Services, facts: RequestFacts | None = None, **
     return evaluate(guarded, facts, services)
 
 
-# OPA asks strconv.ParseFloat, and refuses infinities and NaN. What it takes beyond the numbers of JSON has no answer.
+# OPA uses strconv.ParseFloat, and refuses infinities and NaN. Other texts than numbers of JSON have no answer.
 _SPELLINGS = (
     *("18", "1e3", "-1.5E+2", "0", " 18", "18 ", "18\\n", "\u00a018", "1_0", "0x10", "Infinity", "-inf", "nan", ""),
     *("\uff11\uff12", "\u0663", "1e", "--1", "0b1", "+1", ".5", "5.", "01", "0x1p4"),
@@ -162,8 +162,8 @@ def test_a_bomb_ends_soon_and_denies_and_the_next_question_is_answered(services:
 
 def test_all_values_are_kept_for_later_steps(services: Services) -> None:
     module = 'allow { true }\ngroups := [g | g := input.metadata.groups[_]]\nuser := "alice"'
-    told = Response("x", Json((Property("u", Selected("auth.authorization.rego.user")),)), "x-user")
-    guarded = scheme(Authorization("rego", Rego(module, all_values=True)), responses=(told,))
+    stage_lines = Response("x", Json((Property("u", Selected("auth.authorization.rego.user")),)), "x-user")
+    guarded = scheme(Authorization("rego", Rego(module, all_values=True)), responses=(stage_lines,))
     found = evaluate(guarded, request(metadata={"groups": ["dev"]}), services)
     assert found.response_headers == {"x-user": '{"u":"alice"}'}
     assert found.document["auth"]["authorization"]["rego"]["groups"] == ["dev"]  # type: ignore[index]

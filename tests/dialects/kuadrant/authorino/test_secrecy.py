@@ -1,4 +1,4 @@
-"""Secrets are planted everywhere, and nothing that comes out may hold one."""
+"""Secrets are put everywhere, and no output may contain one."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def shown(scheme_: Scheme, facts: RequestFacts, services: Services) -> str:
     return "\n".join(f"{each!r} {each!s}" for each in everything)
 
 
-# The credential of a place that this scheme does not know as one cannot be told from any other value.
+# The scheme does not know this location as one of credentials, so the credential looks like any other value.
 KNOWN = {
     "header": ("key", "cookie", "header"),
     "query": ("key", "cookie", "query"),
@@ -205,8 +205,8 @@ def test_nothing_planted_comes_out(name: str, rule: str | None, server: Backend,
 def test_rego_cannot_say_them_either(server: Backend, services: Services) -> None:
     module = "allow { true }\nall := input\nsecret := input.request.headers.authorization"
     rego = Authorization("rego", Rego(module, all_values=True))
-    told = Response("r", PlainResponse(Selected("auth.authorization.rego.secret")), "x-r")
-    found = Scheme("shop", ("*",), (api_keys(),), authorizations=(rego,), responses=(told,))
+    stage_lines = Response("r", PlainResponse(Selected("auth.authorization.rego.secret")), "x-r")
+    found = Scheme("shop", ("*",), (api_keys(),), authorizations=(rego,), responses=(stage_lines,))
     out = shown(found, request(PATH, HEADERS), services)
     assert "The Rego module allows it." in out
     for spelled in spellings(PLANTED["key"]):
@@ -214,8 +214,8 @@ def test_rego_cannot_say_them_either(server: Backend, services: Services) -> Non
 
 
 def test_a_caller_cannot_blank_out_what_the_service_behind_is_told() -> None:
-    told = Response("role", PlainResponse(Selected("auth.identity.role")), "x-role")
+    stage_lines = Response("role", PlainResponse(Selected("auth.identity.role")), "x-role")
     role = Property("role", Selected("metadata.role"))
-    found = scheme(identities=[api_keys(), everybody(priority=1, properties=(role,))], responses=(told,))
+    found = scheme(identities=[api_keys(), everybody(priority=1, properties=(role,))], responses=(stage_lines,))
     facts = request(headers={"authorization": "APIKEY restricted"}, metadata={"role": "restricted"})
     assert evaluate(found, facts, Services()).response_headers == {"x-role": "restricted"}

@@ -1,4 +1,4 @@
-"""How long servers are waited for: as long as the scheme says, and never longer than a bound."""
+"""A scheme waits for a server as long as its timeout, and never longer than a limit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.dialects.kuadrant.authorino.schemes import (
 
 BEARER = request(headers={"authorization": "Bearer opaque"})
 CLIENT = secret("client", None, clientID="us", clientSecret="t0p-s3cret", word="w0rd")
-SLOW = 1.0  # seconds that the server takes
+SLOW = 1.0  # seconds that the server waits
 
 
 @pytest.fixture
@@ -69,15 +69,15 @@ def test_a_scheme_says_how_long_to_wait(server: Backend, usual: float, timeout: 
 
 @pytest.mark.parametrize("timeout", [0, 3600])
 def test_nobody_waits_longer_than_the_bound(server: Backend, monkeypatch: pytest.MonkeyPatch, timeout: float) -> None:
-    monkeypatch.setattr(calls, "LONGEST_WAIT", 0.1)
+    monkeypatch.setattr(calls, "MAX_WAIT_SECONDS", 0.1)
     assert verdict(server, HttpFetcher(), timeout) == "error"
 
 
-# Every question has the timeout of the entry that asks it
+# Every request has the timeout of its entry
 
 
 class Noting:
-    """Satisfies `Fetcher`: notes which path is asked with which timeout."""
+    """Satisfies `Fetcher`: records the path and the timeout of each request."""
 
     def __init__(self, url: str) -> None:
         self._url = url

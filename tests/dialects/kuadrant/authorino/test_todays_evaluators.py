@@ -65,7 +65,7 @@ def test_the_challenge_of_a_computed_identity_is_its_expression() -> None:
 
 
 class Reviewing:
-    """Answers every question with yes, and keeps it."""
+    """Answers every question with yes, and records it."""
 
     def __init__(self) -> None:
         self.asked: list[Mapping[str, object]] = []

@@ -1,4 +1,4 @@
-"""Tokens, through the evaluator: what is attacked elsewhere must not get through here either."""
+"""Attacks on tokens also fail through the evaluator."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def asked(bearer: str, services: Services = SERVICES) -> Judgement:
 
 
 def confused() -> str:
-    """Signed with the public key as if it were a shared secret."""
+    """Return a token that is signed with the public key as if it were a shared secret."""
     signed = f"{text({'alg': 'HS256', 'kid': 'rsa'})}.{text(CLAIMS)}"
     key = pair("rsa")
     assert isinstance(key, RSAKey)

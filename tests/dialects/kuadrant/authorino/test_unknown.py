@@ -1,4 +1,4 @@
-"""What is unknown never allows: the answer is allow only if it is for whatever the unknown turns out to be."""
+"""Unknown values never allow: the answer is allow only if it is allow for every value."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_a_caller_that_somebody_recognizes_for_sure_is_recognized_but_not_who_it
     assert "identity" not in found.document["auth"]  # type: ignore[operator]
     looking = asked(scheme(rule("auth.identity.anonymous eq true"), identities=identities))
     assert trail(looking)[-1] == ("rule", "unknown")
-    assert "who the caller is" in looking.reason
+    assert "the identity of the caller" in looking.reason
 
 
 def test_a_caller_that_perhaps_nobody_recognizes_is_not() -> None:
@@ -210,16 +210,16 @@ def test_unknown_properties_make_an_identity_unknown() -> None:
 
 
 def test_unknown_responses_are_left_out() -> None:
-    told = (
+    stage_lines = (
         Response("a", PlainResponse(Selected("request.headers.x")), "x-a"),
         Response("b", PlainResponse(LiteralValue("b")), "x-b", when=MAYBE),
         Response("c", PlainResponse(LiteralValue("c")), "x-c"),
     )
-    found = asked(scheme(responses=told))
+    found = asked(scheme(responses=stage_lines))
     assert (found.allowed, found.response_headers) == (True, {"x-c": "c"})
 
 
-# Every completion: what is allowed while something is unknown is allowed whatever it turns out to be
+# Every completion: a request that is allowed with unknown values is allowed for each of their values
 
 
 VALUES = ("", "1", "2")

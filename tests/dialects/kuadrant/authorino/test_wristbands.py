@@ -1,4 +1,4 @@
-"""Tokens that are issued about a caller: what they say, how they are signed, and when there is none."""
+"""Tokens that are issued about a caller: their claims, their signature, and the callers without one."""
 
 from __future__ import annotations
 

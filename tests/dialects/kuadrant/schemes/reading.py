@@ -26,12 +26,12 @@ def ids(diagnostics: list[Diagnostic]) -> list[str]:
 
 
 def config(text: str, shape: Shape[Settings] = AUTH_CONFIG_SPEC) -> Scheme:
-    """The scheme of an AuthConfig with which nothing is wrong; hosts are added."""
+    """Return the scheme of a valid AuthConfig. Hosts are added."""
     written = node(HOSTS + text)
     assert problems(shape, written) == []
     return read_scheme(written, "shop")
 
 
 def parts_of(**sections: Mapping[str, Node]) -> dict[tuple[str, str], Node]:
-    """Entries by section and name; a dot in the name of a section is written as two underscores."""
+    """Return entries by section and name. Two underscores in the name of a section mean a dot."""
     return {(section.replace("__", "."), name): entry for section, by in sections.items() for name, entry in by.items()}

@@ -1,4 +1,4 @@
-"""The schemes of AuthConfigs and of today's AuthPolicies: which words each of them takes."""
+"""The schemes of AuthConfigs and of today's AuthPolicies accept the right field names."""
 
 from __future__ import annotations
 

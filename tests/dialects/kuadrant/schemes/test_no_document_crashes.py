@@ -1,4 +1,4 @@
-"""No AuthConfig and no rules crash the reader: whatever stands in whatever place, there is a scheme or a reason.
+"""No AuthConfig and no rules crash the reader. For any value at any place, the result is a scheme or a diagnostic.
 
 Each value of a large AuthConfig is replaced by every sort of wrong value, and left out.
 """
@@ -100,7 +100,7 @@ def test_there_is_a_scheme_or_there_is_a_reason(text: str, shape: Record[Setting
     value = node(text).plain()
     assert findings(value, shape) == 0
     for path in paths(value):
-        in_source = path[:2] in (("authentication", "idp"), ("authentication",))  # which userInfo names
+        in_source = path[:2] in (("authentication", "idp"), ("authentication",))  # userInfo names this identity
         assert findings(changed(value, path), shape) <= 1 or in_source or path[0] == "authentication", path
         for wrong in WRONG:
             found = findings(changed(value, path, wrong), shape)

@@ -1,4 +1,4 @@
-"""What only today's kinds take: every field of an AuthConfig v1beta3 becomes a part of the model."""
+"""Every field of an AuthConfig v1beta3 becomes a part of the model. Only today's kinds accept them."""
 
 from __future__ import annotations
 

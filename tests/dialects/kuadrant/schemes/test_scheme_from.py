@@ -1,4 +1,4 @@
-"""A scheme from the rules of several policies: entries one by one, and sets of patterns from anywhere."""
+"""A scheme is built from the rules of several policies, with their entries and sets of patterns."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_guard_that_refers_to_nothing_denies_and_says_so() -> None:
     }
     judged = evaluate(scheme_from(given, "shop"), request(), Services())
     assert not judged.allowed
-    assert judged.reason == "Its condition errs. There are no patterns named 'none'."
+    assert judged.reason == "Its condition errs. No patterns have the name 'none'."
 
 
 def test_references_can_be_listed() -> None:

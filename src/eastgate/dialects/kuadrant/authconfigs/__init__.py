@@ -1,6 +1,6 @@
-"""Authorino's AuthConfig: an auth scheme for requests to hosts, for those who run Authorino without Kuadrant.
+"""Authorino's AuthConfig: an auth scheme for requests to hosts, for Authorino without Kuadrant.
 
-Authorino is asked by proxies of others, and finds the AuthConfig by the host of the request (`linking`).
+Proxies of other projects ask Authorino, which finds the AuthConfig by the host of the request (`linking`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OLD, _NEW = "v1beta1", ("v1beta2", "v1beta3")
 
 
 def _shape(version: str) -> Record[Any]:
-    from eastgate.dialects.kuadrant.authconfigs import shapes  # auth schemes are a large model, and few have any
+    from eastgate.dialects.kuadrant.authconfigs import shapes  # a large model, and most folders need none
 
     return shapes.AUTH_CONFIG_V1BETA1 if version == _OLD else shapes.AUTH_CONFIG
 
@@ -52,7 +52,7 @@ def _read(document: Document, root: Node, settings: Settings, reporter: Reporter
 
 
 def _locate(document: Document) -> tuple[Target, ...]:
-    """Return the hosts of an AuthConfig with errors elsewhere; all hosts where one of them cannot be read."""
+    """Return the hosts of an AuthConfig with errors in other fields; all hosts if one of them cannot be read."""
     hosts = content_of(document).get("hosts")
     if not isinstance(hosts, list) or not hosts or not all(map(_is_host, hosts)):
         return (HostNamed(ANY),)
@@ -64,7 +64,7 @@ def _is_host(host: object) -> bool:
 
 
 def _widen(targets: tuple[Target, ...], document: Document, _settings: Settings) -> tuple[Target, ...]:
-    """Return all hosts where nobody can tell the hosts of an AuthConfig: it is for hosts, and for nothing else."""
+    """Return all hosts if the hosts of an AuthConfig are unknown, because an AuthConfig only targets hosts."""
     if not any(isinstance(target, Everything) for target in targets):
         return targets
     kept = tuple(target for target in targets if document.group != GROUP or target == Everything(None))

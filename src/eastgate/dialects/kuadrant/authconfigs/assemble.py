@@ -1,8 +1,8 @@
-"""From the AuthConfigs for a host to its layer.
+"""Assemble the AuthConfigs for a host to its layer.
 
     [Deny(another AuthConfig is asked about), AskAll]
 
-The one that the host is linked to decides. One in audit mode has its hosts all the same, and lets all requests pass.
+The AuthConfig that the host is linked to decides. An AuthConfig in audit mode keeps its hosts, and allows all requests.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     policies = {attachment.policy.ref: attachment.policy for attachment in attached}
     links = link_hosts(policies.values(), scene.settings)
     linked = links.find(host) if host is not None else None
-    if linked is None:  # nobody has it
+    if linked is None:  # no AuthConfig has the host
         return [Layer(AT_HOST, Chain((AllowAny(Unroutable.NO_HOST_POLICY, (), Refusal.NOT_FOUND),)))]
     chosen = links.by_host[linked]
     others = tuple(ref for ref in policies if ref != chosen.ref)
@@ -56,7 +56,7 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
 
 
 def _linked(chosen: Policy, host: str) -> Deny:
-    """Refuse requests that are about an AuthConfig which does not have the host."""
+    """Refuse requests of questions about an AuthConfig that does not have the host."""
     another = And((Is(HOST_POLICY, Present()), Not(Is(HOST_POLICY, OneOf(frozenset({chosen.key}))))))
     span = chosen.host_spans[chosen.hosts.index(host)]
     origin = Origin(chosen.ref, 0, span, derived=LinkedElsewhere(host))

@@ -1,7 +1,7 @@
-"""Links hosts to AuthConfigs, as Authorino's index does.
+"""Links hosts to AuthConfigs as Authorino's index does.
 
-A host belongs to the AuthConfig that is reconciled first, the oldest. One that another AuthConfig has, or that a
-wildcard of another means, is taken. With `allowSupersedingHostSubsets` a wildcard of another takes none but itself.
+A host belongs to the AuthConfig that is reconciled first, the oldest. A host is taken if another AuthConfig has it, or
+has a wildcard that covers it. With `allowSupersedingHostSubsets`, a wildcard of another AuthConfig takes only itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from eastgate.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The hosts that are linked, each with its AuthConfig."""
+    """The linked hosts, each with its AuthConfig."""
 
     by_host: Mapping[str, Policy] = field(hash=False)
 
@@ -28,11 +28,11 @@ class Links:
         return self.by_host[linked] if linked is not None else None
 
     def find(self, host: str) -> str | None:
-        """Return the linked host that a host is found under."""
+        """Return the linked host under which a host is found."""
         return find_host(host, self.by_host.__contains__)
 
     def is_linked(self, host: str, policy: Policy) -> bool:
-        """Return whether a host, as an AuthConfig writes it, is linked to it."""
+        """Return whether a host, as an AuthConfig writes it, is linked to this AuthConfig."""
         return self.by_host.get(host) is policy
 
     def of(self, policy: Policy) -> tuple[str, ...]:
@@ -56,5 +56,5 @@ def link_hosts(policies: Iterable[Policy], settings: Settings) -> Links:
 
 
 def _age(policy: Policy) -> tuple[bool, str, str, str]:
-    """Rank by age. One that has none is yet to be created, and the newest."""
+    """Return the sort key for age. An AuthConfig without a creation time is yet to be created, and so the newest."""
     return policy.created is None, policy.created or "", policy.ref.namespace or "", policy.ref.name

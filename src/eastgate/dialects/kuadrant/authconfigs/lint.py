@@ -1,4 +1,4 @@
-"""AuthConfigs for lint, with checks of their own: hosts that are taken, and hosts in other spellings."""
+"""AuthConfigs for lint, with their own checks: taken hosts, and hosts in other spellings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eastgate.dialects.linting import Context, Finding, Linting, Statements
 
 
 def _statements(_policy: Policy) -> Statements:
-    """Return no statements: a scheme decides for itself."""
+    """Return no statements, because a scheme decides without them."""
     return Statements(rules=(), naming=(), targets=(), target_field="hosts", allows=False, empty_list=None)
 
 
@@ -52,19 +52,19 @@ def _check_taken_hosts(context: Context) -> Iterator[Finding]:
         taken = next(other for other in hosts_meaning(host) if other in links.by_host)
         means = f"has it in {taken}" if taken != host else "has it"
         why = "is the first by name" if holder.created == policy.created else "is older"
-        message = f"{policy.ref} is not asked about {host}: {holder.ref} {means}, and {why}"
+        message = f"{policy.ref} does not decide about {host}: {holder.ref} {means}, and {why}"
         help_ = "write it in one of them" + ("" if taken == host else ", or allow it by allowSupersedingHostSubsets")
         example = context.command(Question.of("anonymous", f"host:{_request_host(host)}"))
         yield Finding(codes.HOST_TAKEN, message, span, help_, (str(policy.ref), str(holder.ref)), example)
 
 
 def _request_host(host: str) -> str:
-    """Return a host that a request may have, and that a host of an AuthConfig means."""
+    """Return a host that a request may have, and that a host of an AuthConfig covers."""
     return host.replace("*", "other") if host != ANY else "other.example"
 
 
 def _check_other_spellings(context: Context) -> Iterator[Finding]:
-    """Report hosts that a client may write so that another AuthConfig is asked."""
+    """Report hosts that a client may spell so that another AuthConfig is asked."""
     policies = _policies(context)
     links = link_hosts(policies, context.settings)
     for policy, host, span in _each_host(policies):
@@ -80,7 +80,7 @@ def _check_other_spellings(context: Context) -> Iterator[Finding]:
 
 
 def _spelling(host: str, policy: Policy, links: Links) -> str | None:
-    """Return another spelling of a host that is served by another AuthConfig; None where there is none."""
+    """Return another spelling of a host that another AuthConfig serves, or None."""
     if host == ANY:
         return None
     written = _request_host(host)

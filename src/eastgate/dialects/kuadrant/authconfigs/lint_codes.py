@@ -5,14 +5,15 @@ from eastgate.basics.diagnostics import Code, Severity
 HOST_TAKEN = Code(
     "EG6251",
     "host that is linked to another AuthConfig",
-    "Authorino links a host to the AuthConfig that it reconciles first, the oldest, also where a wildcard of that one "
-    "means it. The other AuthConfig is not asked about the host, and is not ready (HostsNotLinked).",
+    "Authorino links a host to the AuthConfig that it reconciles first, the oldest. A wildcard of that AuthConfig "
+    "counts too. Authorino does not ask the other AuthConfig about the host, and reports it as not ready "
+    "(HostsNotLinked).",
     Severity.WARNING,
 )
 OTHER_SPELLING = Code(
     "EG6252",
     "host that another AuthConfig decides in another spelling",
-    "Authorino compares hosts with letter case, and first with the port. Proxies route whatever the letter case is: a "
-    "client who writes the host otherwise is asked for what another AuthConfig wants, whose wildcard means it.",
+    "Authorino compares hosts with their letter case, and first with the port. Proxies ignore the letter case for "
+    "routing. So a client can spell the host so that the wildcard of another AuthConfig matches it.",
     Severity.WARNING,
 )

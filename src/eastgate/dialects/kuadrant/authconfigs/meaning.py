@@ -1,4 +1,4 @@
-"""From a checked document to its meaning."""
+"""Converts checked documents to AuthConfigs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AuthConfig: an auth scheme for the hosts that Authorino is asked about."""
+"""AuthConfig: an auth scheme for hosts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """An AuthConfig. Two are equal only if they are the same object: a changed policy is another.
+    """An AuthConfig. Two are equal only if they are the same object: a changed AuthConfig is another object.
 
-    `hosts` may begin with a wildcard and have a port. The scheme decides about all of them.
+    `hosts` may begin with a wildcard and have a port. The scheme decides for all of them.
     """
 
     ref: PolicyRef

@@ -1,4 +1,4 @@
-"""The placement and the origins of the layer of a host: as data, with words for people in `str`."""
+"""The placement and the origins of the layer of a host: as structured data, with text in `str`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class StageName(enum.StrEnum):
 
 
 WHOLE_SCHEME = ImpliedRule(RuleKind.SCHEME, "scheme")
-"""The auth scheme that an AuthConfig is."""
+"""The whole auth scheme of an AuthConfig."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedElsewhere:
-    """The refusal of an AuthConfig that is asked about a host which is linked to another one."""
+    """The refusal by an AuthConfig that is asked about a host which is linked to another one."""
 
     host: str
     kind: ClassVar[RuleKind] = RuleKind.UNCOVERED
@@ -37,7 +37,7 @@ class LinkedElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class LinkedHost:
-    """The reason for which an AuthConfig is asked: the host that is linked to it, and the others that are for it."""
+    """The reason why an AuthConfig is asked: the host that is linked to it, and the other AuthConfigs with the host."""
 
     host: str = field(compare=False)
     config: PolicyRef

@@ -7,7 +7,7 @@ from eastgate.dialects.kuadrant.schemes import AUTH_CONFIG_SPEC, AUTH_CONFIG_SPE
 from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
-_ABOUT = "How callers to some hosts are recognized and authorized."
+_ABOUT = "Authentication and authorization of callers to some hosts."
 
 AUTH_CONFIG: Record[Settings] = resource("AuthConfig", AUTH_CONFIG_SPEC, about=_ABOUT)
 AUTH_CONFIG_V1BETA1: Record[Settings] = resource("AuthConfig", AUTH_CONFIG_SPEC_V1BETA1, about=_ABOUT)

@@ -12,11 +12,11 @@ from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.dialects.words import NOTHING_SELECTED, DescribedRule, Words
 from eastgate.settings import Settings
 
-# The status of an AuthConfig: whether its hosts are linked to it, in the words of Authorino.
+# The status of an AuthConfig: whether its hosts are linked to it, with the reasons of Authorino.
 
 
 def conditions(policy: Policy, policies: Sequence[Policy], settings: Settings, _world: World) -> list[Condition]:
-    """Return the conditions `Ready`, all hosts are linked, and `Available`, some host is."""
+    """Return the condition `Ready` (all hosts are linked) and the condition `Available` (some host is linked)."""
     links = link_hosts(_rivals(policy, policies), settings)
     linked = links.of(policy)
     loose = [host for host in dict.fromkeys(policy.hosts) if host not in linked]
@@ -33,8 +33,8 @@ def conditions(policy: Policy, policies: Sequence[Policy], settings: Settings, _
 
 
 def summary(policy: Policy, policies: Sequence[Policy], settings: Settings, _world: World) -> dict[str, object]:
-    """Return the summary of an AuthConfig, with the names that Authorino has for it."""
-    from eastgate.dialects.kuadrant.authorino.model import Wristband  # only where there is an AuthConfig
+    """Return the summary of an AuthConfig, with Authorino's field names."""
+    from eastgate.dialects.kuadrant.authorino.model import Wristband  # only if there is an AuthConfig
 
     linked = link_hosts(_rivals(policy, policies), settings).of(policy)
     hosts, scheme = dict.fromkeys(policy.hosts), policy.scheme
@@ -51,7 +51,7 @@ def summary(policy: Policy, policies: Sequence[Policy], settings: Settings, _wor
 
 
 def _rivals(policy: Policy, policies: Sequence[Policy]) -> list[Policy]:
-    """Return the AuthConfigs that may have a host of one, and itself."""
+    """Return an AuthConfig and those that may have one of its hosts."""
     meaning = {other for host in policy.hosts for other in hosts_meaning(host)}
     return [each for each in policies if each is policy or not meaning.isdisjoint(each.hosts)]
 
@@ -62,7 +62,7 @@ def _taken(host: str, links: Links) -> str:
 
 
 def _rules(policy: Policy) -> list[DescribedRule]:
-    from eastgate.dialects.kuadrant.authorino.model import METHOD_NAMES  # only where there is an AuthConfig
+    from eastgate.dialects.kuadrant.authorino.model import METHOD_NAMES  # only if there is an AuthConfig
 
     scheme = policy.scheme
     names = ", ".join(f"{identity.name} ({METHOD_NAMES[type(identity.method)]})" for identity in scheme.identities)

@@ -28,16 +28,16 @@ from eastgate.ir import Seen
 from eastgate.ir.attributes import UNKNOWN
 from eastgate.reading.strict_json import JsonProblem, read_json, read_object
 
-# Asks the API server what a user may do (SubjectAccessReview).
+# Asks the API server for the permissions of a user (SubjectAccessReview).
 
 
 def by_access_review(access: SubjectAccess, evaluation: Evaluation) -> Finding:
-    """Return whether the API server would let this user do it."""
+    """Return whether the API server allows the access to this user."""
     spec = _spec(access, evaluation)
     if not isinstance(spec, dict):
         return spec
     if evaluation.services.reviewer is None:
-        return NotKnown("what an API server would say about the access")
+        return NotKnown("the answer of the API server about the access")
     try:
         answer = evaluation.services.reviewer.access(spec)
     except Unavailable as problem:
@@ -78,7 +78,7 @@ def _spec(access: SubjectAccess, evaluation: Evaluation) -> dict[str, object] | 
 
 
 def _groups(access: SubjectAccess, evaluation: Evaluation) -> list[str] | NotKnown | Broken:
-    """Return the groups. Those that are selected are a list of texts, or a text that is one in JSON."""
+    """Return the groups. Selected groups are a list of texts, or the JSON text of a list."""
     text = _text(access.selected_groups, evaluation) if access.selected_groups is not None else None
     if text is None:
         return list(access.groups)
@@ -115,7 +115,7 @@ def by_permission(check: PermissionCheck, evaluation: Evaluation) -> Finding:
     if not isinstance(question, PermissionQuestion):
         return question
     if evaluation.services.permissions is None:
-        return NotKnown("what the SpiceDB server would say about the permission")
+        return NotKnown("the answer of the SpiceDB server about the permission")
     try:
         answer = evaluation.services.permissions.check(question)
     except Unavailable as problem:
@@ -156,15 +156,15 @@ def _question(check: PermissionCheck, evaluation: Evaluation) -> PermissionQuest
     )
 
 
-# Fetches Rego modules from the servers that publish them, and keeps each for as long as the scheme says.
+# Fetches Rego modules from their servers, and keeps each for as long as the scheme says.
 
 
 _SERVER: Final = "the server of the Rego module"
-_ALWAYS: Final = 31_536_000  # seconds for which a module is kept that is not to be fetched again
+_MODULE_CACHE_SECONDS: Final = 31_536_000  # seconds to keep a module that is not fetched again
 
 
 def fetched_module(fetched: FetchedModule, evaluation: Evaluation) -> str | NotKnown | Broken:
-    """Return the text of the module. One that can no longer be fetched when its time is up is not used."""
+    """Return the text of the module. An expired module is not used if it cannot be fetched again."""
     cache = evaluation.services.cache
     key = ("module", evaluation.scheme, fetched)
     held = cache.get(key) if cache is not None else None
@@ -177,14 +177,14 @@ def fetched_module(fetched: FetchedModule, evaluation: Evaluation) -> str | NotK
         return Broken(f"The server of the Rego module answers {answer.status}.")
     module = _module_text(answer)
     if not isinstance(module, str):
-        return Broken("The answer of the server of the Rego module has no module in it.")
+        return Broken("The answer of the server of the Rego module contains no module.")
     if cache is not None:
-        cache.put(key, Found(module, None), fetched.seconds or _ALWAYS)
+        cache.put(key, Found(module, None), fetched.seconds or _MODULE_CACHE_SECONDS)
     return module
 
 
 def _module_text(answer: ServerResponse) -> object:
-    """Return the module: the whole body, or what OPA's own API has under `result.raw`."""
+    """Return the module: the whole body, or the field `result.raw` of OPA's own API."""
     try:
         if "application/json" not in answer.content_type:
             return answer.body.decode()
@@ -197,13 +197,13 @@ def _module_text(answer: ServerResponse) -> object:
 # Evaluates rules written in Rego, whose `allow` must be true.
 
 
-MAX_MODULE: Final = 64 * 1024
-_TAKEN_AWAY: Final = regex(r"[\t\n\f\r ]*package.*[;\n]+")  # as Authorino does, wherever it stands
+MAX_MODULE_CHARACTERS: Final = 64 * 1024
+_TAKEN_AWAY: Final = regex(r"[\t\n\f\r ]*package.*[;\n]+")  # as Authorino does, at any place of the module
 _PACKAGE: Final = regex(r"\A[\t\n\f\r ]*package[ \t]+[\w.\[\]\"-]+[ \t\r]*(?:#[^\n]*)?\n+")
 
 
 def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
-    """Return whether the module allows. Whatever goes wrong in it, it does not."""
+    """Return whether the module allows. Every error denies."""
     module = fetched_module(rego.fetched, evaluation) if rego.fetched is not None else rego.module
     if not isinstance(module, str):
         return module
@@ -215,7 +215,7 @@ def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
         return NotKnown(unknown)
     input_ = prune(evaluation.document.plain_for(mentions), mentions)
     try:
-        values = evaluate(program, input_, int(evaluation.request.time * 1e9), evaluation.patience)
+        values = evaluate(program, input_, int(evaluation.request.time * 1e9), evaluation.rego_budget)
     except NoAnswer as problem:
         return Broken(f"The Rego module has no answer: {problem}.")
     if values.get("allow") is not True:
@@ -225,7 +225,7 @@ def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
 
 
 def rego_problem(module: str, version: int = 0) -> str | None:
-    """Return what keeps a text from being a module that can be evaluated, for the author; None where nothing does."""
+    """Return why a text is not a module that can be evaluated, for the author; None if it is one."""
     program = _program(module, version)
     return str(program) if isinstance(program, UnsupportedModule) else None
 
@@ -238,13 +238,15 @@ def _program(module: str, version: int) -> RegoProgram | UnsupportedModule:
 
 
 def _compile(module: str, version: int) -> RegoProgram | UnsupportedModule:
-    if len(module) > MAX_MODULE:
-        return UnsupportedModule(f"the module has {len(module)} characters, and at most {MAX_MODULE} are allowed")
+    if len(module) > MAX_MODULE_CHARACTERS:
+        return UnsupportedModule(
+            f"the module has {len(module)} characters, and at most {MAX_MODULE_CHARACTERS} are allowed"
+        )
     cleaned = _TAKEN_AWAY.sub("", module)
     if cleaned != _PACKAGE.sub("", module, count=1):
         return UnsupportedModule(
-            "Authorino takes away every `package` with the rest of its line and the white space before it; "
-            "write it once, on a line of its own with nothing before it"
+            "Authorino removes every `package` with the rest of its line and the white space before it; "
+            "write it once, at the start of a separate line"
         )
     return program(cleaned, version, default="allow")
 
@@ -253,7 +255,7 @@ def _compile(module: str, version: int) -> RegoProgram | UnsupportedModule:
 
 
 def authorize(authorization: Authorization, evaluation: Evaluation) -> tuple[Finding, tuple[Seen, ...]]:
-    """Return whether the rule agrees, and what its patterns saw."""
+    """Return whether the rule allows, and the values of its patterns."""
     seen: list[Seen] = []
     finding = ask_cached(
         evaluation.services.cache,

@@ -1,8 +1,8 @@
-"""The authorization JSON: the request, and the findings of the steps so far.
+"""The authorization JSON: the request, and the results of the steps so far.
 
-It is kept twice. `plain` is what expressions compare; `masked` has `***` where a credential is, and everything that
-leaves the evaluator is made from it. `unknown` are the unknown paths, each with its name for a person;
-`hidden` are the paths where the two differ.
+It has two versions. `plain` has the values for expressions. `masked` has `***` for each credential, and is the source
+of every output of the evaluator. `unknown` are the unknown paths, each with its name for a person. `hidden` are the
+paths where the two versions differ.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ _PARTS: Final = (
     "metadata",
     "authorization",
     "response",
-)  # in this order, and each only with something in it
+)  # in this order, and each only if it is not empty
 
 
 class AuthorizationJson:
-    """The authorization JSON of one request, which grows with each step under `auth`.
+    """The authorization JSON of one request. Each step adds its result under `auth`.
 
-    All of it is made once somebody looks at it: many schemes look at the identity alone.
+    The document is built on first use, because many schemes read the identity alone.
     """
 
     __slots__ = ("_auth", "_gateway", "_hidden", "_learned", "_masked_auth", "_request", "_unknown")
 
     def __init__(self, request: Callable[[], RequestPart], gateway: Callable[[], RequestPart] | None = None) -> None:
-        """`request` makes what is said of the request, and returns the same each time; `gateway` what the filter of a
-        gateway says of it.
+        """`request` returns the request part, the same each time.
+
+        `gateway` returns the attributes of the gateway's filter.
         """
         self._request = request
         self._gateway = gateway or request
@@ -52,17 +53,17 @@ class AuthorizationJson:
 
     @property
     def plain(self) -> Object:
-        """Return what expressions compare."""
+        """Return the document for expressions."""
         return _with_auth(self._request().plain, self._findings())
 
     @property
     def masked(self) -> Object:
-        """Return the document with `***` where a credential is."""
-        self._masked_auth = _learn(self._masked_auth, self._learned, masked=True)
+        """Return the document with `***` for each credential."""
+        self._masked_auth = _with_later_findings(self._masked_auth, self._learned, masked=True)
         return _with_auth(self._request().masked, self._masked_auth.auth)
 
     def _findings(self) -> Object:
-        self._auth = _learn(self._auth, self._learned, masked=False)
+        self._auth = _with_later_findings(self._auth, self._learned, masked=False)
         return self._auth.auth
 
     @property
@@ -72,38 +73,38 @@ class AuthorizationJson:
 
     @property
     def hidden(self) -> Mapping[Path, str]:
-        """Return the paths where the two twins differ."""
+        """Return the paths where the two versions differ."""
         return {**self._request().hidden, **self._hidden}
 
-    # For an expression, of which it is known what it looks at
+    # For an expression with known mentions
 
     def unknown_to(self, mentions: Collection[Path]) -> str | None:
-        """Return the name of something unknown that an expression looks at."""
+        """Return the name of an unknown value that an expression reads."""
         return touched(mentions, self._unknown if _are_in_auth(mentions) else self.unknown)
 
     def hidden_from(self, mentions: Collection[Path]) -> str | None:
-        """Return the name of something that an expression looks at, and that must not be shown."""
+        """Return the name of a secret value that an expression reads."""
         return touched(mentions, self._hidden if _are_in_auth(mentions) else self.hidden)
 
     def plain_for(self, mentions: Collection[Path]) -> Object:
-        """Return as much of the document as a selector can look at, or more."""
+        """Return at least the parts of the document that a selector can read."""
         return {"auth": self._findings()} if _are_in_auth(mentions) else self.plain
 
     def at_gateway(self) -> AuthorizationJson:
-        """Return the attributes that the filter of a gateway has, before the first step."""
+        """Return the attributes of the gateway's filter, before the first step."""
         return AuthorizationJson(self._gateway)
 
     # Steps
 
     def copied(self) -> AuthorizationJson:
-        """Return a copy that learns on its own."""
+        """Return a copy that is independent of later results."""
         copy = AuthorizationJson(self._request, self._gateway)
         copy._auth, copy._masked_auth, copy._learned = self._auth, self._masked_auth, self._learned
         copy._unknown, copy._hidden = dict(self._unknown), dict(self._hidden)
         return copy
 
-    def learn(self, part: str, name: str | None, value: object, masked: object) -> None:
-        """Put the finding of a step under `auth`: the identity as it is, the others by the name of the step."""
+    def add_finding(self, part: str, name: str | None, value: object, masked: object) -> None:
+        """Put the result of a step under `auth`: the identity itself, other results by the name of the step."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
         self._learned += (_Learned(part, name, value, masked),)
         self._unknown.pop(path, None)
@@ -111,8 +112,8 @@ class AuthorizationJson:
             self._hidden = {each: called for each, called in self._hidden.items() if each[: len(path)] != path}
         self._hidden.update((path_hidden, f"auth.{part}") for path_hidden in _differences(value, masked, path))
 
-    def forget(self, part: str, name: str | None, why: str) -> None:
-        """Note that the finding of a step is unknown."""
+    def add_unknown(self, part: str, name: str | None, why: str) -> None:
+        """Record that the result of a step is unknown."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
         self._unknown[path] = why
 
@@ -122,13 +123,13 @@ def _with_auth(request: Object, auth: Object) -> Object:
 
 
 def _are_in_auth(mentions: Collection[Path]) -> bool:
-    """Tell whether all that is mentioned is a finding of steps."""
+    """Return whether all mentioned paths are results of steps."""
     return all(mention and mention[0] == "auth" for mention in mentions)
 
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """The finding of a step, and its twin without secrets."""
+    """The result of a step, and its version without secrets."""
 
     part: str
     name: str | None
@@ -138,7 +139,7 @@ class _Learned:
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
-    """What is under `auth` after so many findings."""
+    """The value of `auth` after a number of results."""
 
     count: int
     auth: Object
@@ -147,8 +148,8 @@ class _Findings:
 _NOTHING_LEARNED = _Findings(0, {})
 
 
-def _learn(before: _Findings, learned: tuple[_Learned, ...], *, masked: bool) -> _Findings:
-    """Return the findings with those that came since."""
+def _with_later_findings(before: _Findings, learned: tuple[_Learned, ...], *, masked: bool) -> _Findings:
+    """Return the findings with all later results added."""
     if before.count == len(learned):
         return before
     auth = dict(before.auth)
@@ -160,7 +161,7 @@ def _learn(before: _Findings, learned: tuple[_Learned, ...], *, masked: bool) ->
 
 
 def _differences(value: object, masked: object, path: Path) -> Iterator[Path]:
-    """Yield where the two differ, as deep inside as they are still objects."""
+    """Yield the paths where the two differ, at the deepest level where both are objects."""
     if value is masked or (not isinstance(value, dict) and value == masked):
         return
     if not isinstance(value, dict) or not isinstance(masked, dict) or value.keys() != masked.keys():
@@ -171,7 +172,7 @@ def _differences(value: object, masked: object, path: Path) -> Iterator[Path]:
 
 
 def authorization_json_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> AuthorizationJson:
-    """Return the document before the first step. `credentials` are the locations that this scheme looks at."""
+    """Return the document before the first step. `credentials` are the locations that this scheme reads."""
     made: list[RequestPart] = []
 
     def part() -> RequestPart:

@@ -1,7 +1,7 @@
 """An auth scheme as an authorizer of the engine.
 
-A scheme is evaluated when the engine asks for its answer, and only then. What a request leaves out is unknown to the
-scheme as well, and then it does not allow.
+A scheme is evaluated only when the engine asks for its answer. Values that a request leaves out are unknown to the
+scheme too, and then it does not allow.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ if TYPE_CHECKING:
     from eastgate.reading.jwt import KeySource
 
 _TOKENS = (Jwt, TokenReview, Introspection)
-_BEARING = (*_TOKENS, ApiKeys)  # identities whose credential is a secret that a request carries
+_BEARING = (*_TOKENS, ApiKeys)  # identities whose credential is a secret in the request
 
 
 @dataclass(frozen=True, slots=True)
 class SchemeAuthorizer:
-    """Evaluates one auth scheme, with the services that it may ask."""
+    """Evaluates one auth scheme, with its services."""
 
     scheme: Scheme
     services: Services = field(default_factory=Services, compare=False, repr=False)
 
     def refuse_path(self, request: Request) -> Ruling | None:
-        """Return the refusal of a path that is ambiguous or not canonical, where a part of the scheme looks at it."""
+        """Return the refusal of a path that is ambiguous or not canonical, if a part of the scheme reads the path."""
         if request.refused_path:
             why = "its path has an encoded slash, backslash or NUL"
         elif request.respelled_path and not self.services.any_spelling:
@@ -76,7 +76,7 @@ class SchemeAuthorizer:
             return None
         kind, name, span = reader
         looks = f"`{kind}`" if kind is StepKind.WHEN else f"{kind} `{name}`"
-        step = RulingStep(kind, name, StepVerdict.REFUSED, f"{why}, and {looks} looks at the path", span=span)
+        step = RulingStep(kind, name, StepVerdict.REFUSED, f"{why}, and {looks} reads the path", span=span)
         judged = Judgement(False, Refusal.BAD_REQUEST, steps=(step,))
         return Ruling(False, judged.status, judged.reason, judged.steps, origin=self.origin_of(judged))
 
@@ -96,7 +96,7 @@ class SchemeAuthorizer:
 
     def _evaluate(self, request: Request, raw: RawRequest, services: Services) -> Ruling:
         from eastgate.dialects.kuadrant.authorino.evaluate import (
-            evaluate,  # few questions need it, and it brings much along
+            evaluate,  # few questions need it, and its imports are slow
         )
 
         facts = with_token(_facts(request, raw), self.scheme, "" if raw.no_token else raw.token)
@@ -107,7 +107,7 @@ class SchemeAuthorizer:
             judged = next((judgement for judgement in completed if not judgement.allowed), completed[0])
         if judged.follow_up is not None:
             judged.follow_up()
-        taken_off = _taken_off(self.scheme, judged, facts)
+        taken_off = _credential_removals(self.scheme, judged, facts)
         return Ruling(
             judged.allowed,
             judged.status,
@@ -115,7 +115,7 @@ class SchemeAuthorizer:
             judged.steps if raw.explain else (),
             judged.document,
             tuple(_responses(judged, facts)) if judged.allowed else judged.headers,
-            (*_withheld(self.scheme, judged), *taken_off.removed),
+            (*_withheld_headers(self.scheme, judged), *taken_off.removed),
             taken_off.parameters,
             taken_off.cookies,
             judged.body,
@@ -124,12 +124,12 @@ class SchemeAuthorizer:
         )
 
     def origin_of(self, _judged: Judgement) -> Origin | None:
-        """Return the part of a policy that decided; None where the whole scheme is of one."""
+        """Return the part of the policy that decided; None if the whole scheme is from one policy."""
         return None
 
 
 def _path_readers(scheme: Scheme) -> Iterator[tuple[StepKind, str, Span | None]]:
-    """Yield the parts of a scheme that may look at the path, each with its name."""
+    """Yield the parts of a scheme that may read the path, each with its name."""
     if scheme.when is not None and scheme.when.looks_at_path:
         yield StepKind.WHEN, "when", scheme.span
     parts: dict[StepKind, tuple[Identity | Metadata | Authorization | Response, ...]] = {
@@ -144,8 +144,11 @@ def _path_readers(scheme: Scheme) -> Iterator[tuple[StepKind, str, Span | None]]
     yield from ((StepKind.RESPONSE, name, scheme.span) for name, denial in denials.items() if denial.looks_at_path)
 
 
-def _withheld(scheme: Scheme, judged: Judgement) -> tuple[str, ...]:
-    """Return the headers that the scheme vouches for and has not made: what a client sends there is not to arrive."""
+def _withheld_headers(scheme: Scheme, judged: Judgement) -> tuple[str, ...]:
+    """Return the headers of the scheme that it did not create.
+
+    Values from the client must not reach the application.
+    """
     made = {name.lower() for name in judged.response_headers} | judged.passed_on
     if not judged.allowed or len(made) == len(scheme.responses):
         return ()
@@ -154,16 +157,16 @@ def _withheld(scheme: Scheme, judged: Judgement) -> tuple[str, ...]:
 
 
 def _responses(judged: Judgement, facts: RequestFacts) -> Iterator[tuple[str, str]]:
-    """Yield the headers for the application, with those of the client that the scheme passes on."""
+    """Yield the headers for the application, including client headers that the scheme passes on."""
     yield from judged.response_headers.items()
     if facts.headers is not UNKNOWN:
         yield from ((name, facts.headers[name]) for name in sorted(judged.passed_on))
 
 
-def _taken_off(scheme: Scheme, judged: Judgement, facts: RequestFacts) -> TakenOff:
-    """Return the changes that remove the credential which proved the identity: its next holder could use it, too.
+def _credential_removals(scheme: Scheme, judged: Judgement, facts: RequestFacts) -> TakenOff:
+    """Return the changes that remove the credential of the identity, because the application could reuse it.
 
-    A certificate is no secret. A `plain` identity may select a value that is none.
+    A certificate is no secret. A `plain` identity may select a value that is no secret.
     """
     from eastgate.dialects.kuadrant.authorino.credentials import take_off
 
@@ -207,13 +210,13 @@ def _text(request: Request, attribute: Attribute) -> str | Unknown:
 
 
 def _peer(request: Request, attribute: Attribute) -> str | Unknown | None:
-    """Return an attribute of the peer; None where it is known to have none."""
+    """Return an attribute of the peer; None if it is known to be absent."""
     value = request.get(attribute)
     return value if value is None or value is UNKNOWN else str(value)
 
 
 def with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> RequestFacts:
-    """Return the request with a token at every location where the scheme looks for one; an empty one is none."""
+    """Return the request with a token at every location where the scheme reads one. An empty token is no token."""
     if token is None:
         return facts
     for location in {identity.credentials for identity in scheme.identities if isinstance(identity.method, _TOKENS)}:
@@ -222,7 +225,10 @@ def with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> Reques
 
 
 def _with_credential(facts: RequestFacts, location: Credentials, token: str) -> RequestFacts:
-    """Return the request with a token at a location. Unknown headers, or an unknown path, stay unknown otherwise."""
+    """Return the request with a token at a location.
+
+    All other unknown headers, or the rest of an unknown path, stay unknown.
+    """
     if (facts.path if location.where is Where.QUERY else facts.headers) is UNKNOWN:
         return replace(facts, presented={**facts.presented, location: token})
     if not token:
@@ -245,7 +251,7 @@ def _with_credential(facts: RequestFacts, location: Credentials, token: str) -> 
 
 
 def services_of(scene: Scene) -> Services:
-    """Return the services of schemes in a scene. In Authorino, expressions see a path in any spelling."""
+    """Return the services of schemes in a scene. In Authorino, expressions see a path with any spelling."""
     compat = scene.settings.section(KuadrantSettings).authorino_compat
     lenient = compat and scene.settings.data_plane is DataPlane.NATIVE
     return services_in(scene.world, scene.keys, authorino_compat=compat, any_spelling=lenient, live=scene.live)
@@ -259,11 +265,11 @@ def services_in(
     any_spelling: bool = False,
     live: bool = False,
 ) -> Services:
-    """Return the services of schemes in a world: its Secrets, the keys of token issuers, and where it is live, servers.
+    """Return the services of schemes in a cluster: its Secrets, the keys of token issuers, and servers if it is live.
 
-    A policy that is read anew gets new services, so that no answer outlives the policy that it was given for.
+    A policy that is read again gets new services, so that no answer outlives the policy that asked for it.
     """
-    from eastgate.reading.jwt import VerifiedTokens, key_sets_of, keys_at_hand  # only where there is an AuthPolicy
+    from eastgate.reading.jwt import VerifiedTokens, key_sets_of, keys_at_hand  # only if there is an AuthPolicy
 
     keyring = Keyring(world)
     services = Services(

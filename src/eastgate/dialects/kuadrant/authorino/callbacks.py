@@ -1,4 +1,4 @@
-"""Makes the callbacks of a scheme, after the decision. Whatever becomes of them changes nothing."""
+"""Makes the callbacks of a scheme after the decision. Their results change nothing."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ def make_callbacks(evaluation: Evaluation, background: Background) -> None:
 
 
 def _document(evaluation: Evaluation) -> AuthorizationJson:
-    """Return the document after the decision. The identity of a caller who was not recognized is null."""
+    """Return the document after the decision. The identity of an unrecognized caller is null."""
     document = evaluation.document.copied()
     if evaluation.recognized.identity is None and evaluation.scheme.identities:
-        document.learn("identity", None, None, None)
+        document.add_finding("identity", None, None, None)
     return document
 
 
 class CallbackThreads:
-    """Satisfies `Background`: a few threads, which end after `idle` seconds without a task, and start again with one.
+    """Satisfies `Background`: a few threads.
 
-    Tasks that find the queue full are dropped.
+    They end after `idle` seconds without a task, and start again with the next task.
+
+    Tasks are dropped while the queue is full.
     """
 
     def __init__(self, fetcher: Fetcher, threads: int = 2, size: int = 1000, idle: float = 30) -> None:
@@ -63,7 +65,7 @@ class CallbackThreads:
             except queue.Full:
                 return
             if self._running < self._threads:
-                with contextlib.suppress(RuntimeError):  # no thread can be started now: a later task tries again
+                with contextlib.suppress(RuntimeError):  # no thread can be started now; a later task tries again
                     threading.Thread(target=self._work, name="callbacks", daemon=True).start()
                     self._running += 1
 
@@ -75,17 +77,17 @@ class CallbackThreads:
         while (task := self._next()) is not None:
             try:
                 task()
-            except Exception as error:  # nobody waits for it, and the next task must be done
-                _LOG.warning("a callback failed: %s", type(error).__name__)  # its message may hold secrets
+            except Exception as error:  # the result is not used, and the next task must run
+                _LOG.warning("a callback failed: %s", type(error).__name__)  # its message may contain secrets
             finally:
                 self._tasks.task_done()
 
     def _next(self) -> Callable[[], None] | None:
-        """Return the next task; None where this thread is to end."""
+        """Return the next task; None if this thread must end."""
         try:
             return self._tasks.get(timeout=self._idle)
         except queue.Empty:
-            with self._lock:  # a task that came meanwhile is in the queue, or counts on this thread no more
+            with self._lock:  # a task that came meanwhile is in the queue, or does not rely on this thread
                 try:
                     return self._tasks.get_nowait()
                 except queue.Empty:

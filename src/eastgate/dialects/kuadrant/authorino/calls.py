@@ -1,4 +1,4 @@
-"""Sends the HTTP requests that a scheme describes: for metadata, for callbacks, for Rego modules."""
+"""Sends the HTTP requests that a scheme describes: for metadata, callbacks and Rego modules."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     pass
 
 
-# Addresses of servers that schemes ask.
+# Addresses of the servers of schemes.
 
 
 def url_problem(url: str) -> str | None:
-    """Return what keeps a text from being an address to ask, in words that follow "the address"."""
+    """Return why a text is not a valid address, in words that follow "the address"; None if it is valid."""
     parts = split_url(url)
     if parts is None:
         return "is not a URL"
@@ -43,17 +43,17 @@ def url_problem(url: str) -> str | None:
     return None
 
 
-# Asking servers over HTTP for schemes, within the bounds of `HttpClient`.
+# Sends HTTP requests for schemes, within the limits of `HttpClient`.
 
 
-LONGEST_WAIT: Final = 10.0
-"""Seconds that a scheme can have a request wait for a server."""
+MAX_WAIT_SECONDS: Final = 10.0
+"""The longest time that a request waits for a server of a scheme."""
 
 
 class HttpFetcher:
     """Satisfies `Fetcher`. No proxy is used.
 
-    `timeout` bounds a question as a whole, in seconds, where the scheme does not.
+    `timeout` limits the whole request, in seconds, if the scheme does not.
     """
 
     def __init__(self, timeout: float = 3) -> None:
@@ -62,7 +62,7 @@ class HttpFetcher:
     def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeout: float | None = None
     ) -> ServerResponse:
-        """Return the answer, of whatever status. Raises `Unavailable`, which never repeats the URL's query."""
+        """Return the response with any status. Raises `Unavailable`, whose message never contains the URL's query."""
         if problem := url_problem(url):
             raise Unavailable(f"the address {problem}")
         try:
@@ -73,8 +73,8 @@ class HttpFetcher:
 
 
 def _bounded(timeout: float | None) -> float | None:
-    """Return how long to wait where a scheme asks for `timeout`: 0 has no limit of its own."""
-    return timeout if timeout is None else min(timeout or LONGEST_WAIT, LONGEST_WAIT)
+    """Return the time to wait for a request with this `timeout` in the scheme; 0 means no limit of the scheme."""
+    return timeout if timeout is None else min(timeout or MAX_WAIT_SECONDS, MAX_WAIT_SECONDS)
 
 
 def _explain(failed: RequestFailed) -> str:
@@ -94,12 +94,12 @@ def _explain(failed: RequestFailed) -> str:
 
 
 def _without_secrets(url: str) -> str:
-    """Return the address without what may be secret in it."""
+    """Return the address without its secret parts."""
     parts = urlsplit(url)
     return SplitResult(parts.scheme, parts.netloc.rpartition("@")[2], parts.path[:200], "", "").geturl()
 
 
-# Caches answers for a while: only good ones, and never more than fit.
+# Caches good answers for a limited time and up to a limited size.
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,10 @@ class _CachedAnswer:
 
 
 class AnswerCache:
-    """Answers by scheme, evaluator and key. The least recently used give way; a scheme read anew starts empty."""
+    """Answers by scheme, evaluator and key.
+
+    The least recently used are dropped. A scheme that is read again has an empty cache.
+    """
 
     def __init__(self, size: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
         self._size = size
@@ -118,7 +121,7 @@ class AnswerCache:
         self._lock = threading.Lock()
 
     def get(self, key: tuple[object, ...]) -> Found | None:
-        """Return the answer, unless it is too old."""
+        """Return the answer if it is not expired."""
         with self._lock:
             held = self._held.get(key)
             if held is None:
@@ -130,7 +133,7 @@ class AnswerCache:
             return held.answer
 
     def put(self, key: tuple[object, ...], answer: Found, seconds: float) -> None:
-        """Keep an answer for so long."""
+        """Keep an answer for a number of seconds."""
         if seconds <= 0:
             return
         with self._lock:
@@ -153,8 +156,8 @@ def ask_cached(
 ) -> Finding:
     """Return the cached answer, or ask for it and cache it. `good_for` may shorten the time of an answer.
 
-    A key that is null, or cannot be resolved, means that nothing is cached. `owner` is what the answer belongs to: the
-    evaluator is known by its place in memory, which the scheme keeps for as long as the key is held.
+    If the key is null or cannot be resolved, nothing is cached. `owner` is the evaluator of the answer, identified by
+    its object identity. The scheme keeps the evaluator alive for as long as the cache has the key.
     """
     if cache is None or settings is None:
         return ask()
@@ -165,7 +168,7 @@ def ask_cached(
     key = (scheme, id(evaluator), json.dumps(selected.value, sort_keys=True, default=str))
     held = cache.get(key)
     if held is not None:
-        return Found(held.value, held.masked, "It was so a moment ago, which is still good.")
+        return Found(held.value, held.masked, "The answer is cached and still valid.")
     answer = ask()
     if isinstance(answer, Found):
         limit = good_for(answer)
@@ -178,15 +181,16 @@ _Request: TypeAlias = tuple[str, dict[str, str], bytes | None]
 
 
 def send(call: HttpCall, evaluation: Evaluation, server: str) -> ServerResponse | NotKnown | Broken:
-    """Return the response of the server, of whatever status. `server` is what it is called. Without a fetcher, its
-    response is unknown.
+    """Return the response of the server, with any status.
+
+    `server` is its name in messages. Without a fetcher, the response is unknown.
     """
     request = _request(call, evaluation, server)
     if not isinstance(request, tuple):
         return request
     fetcher = evaluation.services.fetcher
     if fetcher is None:
-        return NotKnown(f"what {server} would say")
+        return NotKnown(f"the answer of {server}")
     with_credential = _with_credential(call, evaluation, request, server)
     if not isinstance(with_credential, tuple):
         return with_credential
@@ -198,7 +202,7 @@ def send(call: HttpCall, evaluation: Evaluation, server: str) -> ServerResponse 
 
 
 def _request(call: HttpCall, evaluation: Evaluation, server: str) -> _Request | NotKnown | Broken:
-    """Return the address, the headers and the body, or what keeps them from being known."""
+    """Return the address, the headers and the body, or the reason why they are not known."""
     address = _address(call, evaluation, server)
     if not isinstance(address, str):
         return address
@@ -218,7 +222,7 @@ def _request(call: HttpCall, evaluation: Evaluation, server: str) -> _Request | 
 
 
 def _address(call: HttpCall, evaluation: Evaluation, server: str) -> str | NotKnown | Broken:
-    """Return the address. A request cannot choose the server of one that is written out."""
+    """Return the address. A request cannot change the host of an address."""
     written = Selected(call.url) if "{" in call.url else LiteralValue(call.url)
     url = resolve(call.url_expression or written, evaluation.document)
     if not isinstance(url, Found):
@@ -226,7 +230,7 @@ def _address(call: HttpCall, evaluation: Evaluation, server: str) -> str | NotKn
     address = str(url.value)
     fixed = _FIXED_SERVER.match(call.url)
     if url_problem(address) or (fixed and origin(address) != origin(fixed[0])):
-        return Broken(f"The address of {server} is not one once it is filled in.")
+        return Broken(f"The address of {server} is invalid after its selectors are filled in.")
     return address
 
 

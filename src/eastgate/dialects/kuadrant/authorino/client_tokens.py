@@ -1,4 +1,4 @@
-"""Gets tokens with the credentials of a client (RFC 6749, section 4.4), and keeps each until it expires."""
+"""Gets tokens with the credentials of a client (RFC 6749, section 4.4), and caches each until it expires."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from eastgate.dialects.kuadrant.authorino.model import ClientCredentials
 from eastgate.dialects.kuadrant.authorino.outcomes import Broken, Found, NotKnown
 from eastgate.reading.strict_json import Json, JsonProblem, read_object
 
-_EARLY: Final = 10  # seconds before its end at which a token is no longer sent
-_UNLIMITED: Final = 300  # seconds for which a token is kept that does not say when it ends
+_EXPIRY_MARGIN_SECONDS: Final = 10  # seconds before its expiry at which a token is no longer sent
+_DEFAULT_LIFETIME_SECONDS: Final = 300  # seconds for which a token without an expiry is cached
 _Post: TypeAlias = Callable[[Mapping[str, str], bytes], ServerResponse]
 
 
 def client_token(client: ClientCredentials, evaluation: Evaluation, server: str) -> str | NotKnown | Broken:
-    """Return a token for requests to a server, which is called `server`."""
+    """Return a token for requests to a server. `server` is its name in messages."""
     secret = evaluation.services.secret(evaluation.scheme.namespace, client.secret.name)
     password = secret.data.get(client.secret.key) if secret is not None else None
     if not password:
@@ -51,10 +51,10 @@ def request_token(
     cached: bool = True,
     timeout: float | None = None,
 ) -> str | NotKnown | Broken:
-    """Return a token of this client: one that is kept, or one that the server at `url` issues now."""
+    """Return a token of this client: a cached one, or a new one from the server at `url`."""
     fetcher, cache = evaluation.services.fetcher, evaluation.services.cache
     if fetcher is None:
-        return NotKnown(f"what {server} would say")
+        return NotKnown(f"the answer of {server}")
     key = ("client token", url, client, hashlib.sha256(password).digest(), tuple(sorted(parameters.items())))
     held = cache.get(key) if cache is not None and cached else None
     if held is not None:
@@ -76,7 +76,7 @@ def request_token(
 
 
 def _ask(post: _Post, client: str, password: str, form: Mapping[str, str]) -> Mapping[str, Json]:
-    """Ask with the credentials in a header, and where that is refused, in the body."""
+    """Ask with the credentials in a header. If the server refuses that, ask with the credentials in the body."""
     plain = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     pair = base64.b64encode(f"{quote_plus(client)}:{quote_plus(password)}".encode()).decode()
     answer = post({**plain, "Authorization": f"Basic {pair}"}, urlencode(form).encode())
@@ -92,5 +92,5 @@ def _ask(post: _Post, client: str, password: str, form: Mapping[str, str]) -> Ma
 
 def _lifetime(seconds: object) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
-        return _UNLIMITED
-    return seconds - _EARLY
+        return _DEFAULT_LIFETIME_SECONDS
+    return seconds - _EXPIRY_MARGIN_SECONDS

@@ -1,4 +1,4 @@
-"""Evaluates conditions on the authorization JSON: patterns and CEL predicates, exactly as Authorino compares."""
+"""Evaluates conditions on the authorization JSON: patterns and CEL predicates, with Authorino's exact semantics."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ if TYPE_CHECKING:
     pass
 
 
-_SHOWN = 200  # characters of what a pattern saw
+_MAX_SHOWN_CHARACTERS = 200  # characters of a pattern's value
 
-_TEXTS = frozenset({("request", "method"), ("request", "host")})  # that every request has
+_TEXTS = frozenset({("request", "method"), ("request", "host")})  # every request has these
 
 _VERDICTS = {HOLDS: StepVerdict.ACCEPTED, FAILS: StepVerdict.REFUSED, ERRS: StepVerdict.ERROR}
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionResult:
-    """The possible outcomes of a condition, and the values that its parts saw."""
+    """The possible outcomes of a condition, and the values of its parts."""
 
     outcomes: Outcomes
     seen: tuple[Seen, ...]
     unknown: str = ""
-    """The first unknown that it depends on."""
+    """The first unknown value that the outcome depends on."""
 
     @property
     def reason(self) -> str:
@@ -65,7 +65,7 @@ class ConditionResult:
 
 
 def evaluate_condition(condition: Condition, document: AuthorizationJson) -> ConditionResult:
-    """Evaluate a condition, from left to right and no further than needed."""
+    """Evaluate a condition from left to right, until its outcome is decided."""
     seen: list[Seen] = []
     unknown: list[str] = []
     outcomes = _outcomes(condition, document, seen, unknown)
@@ -94,7 +94,7 @@ def _outcomes(condition: Condition, document: AuthorizationJson, seen: list[Seen
         case CelPredicate(text):
             part_outcome = _predicate(condition, document)
         case MissingPatterns(name):
-            part_outcome = _PartOutcome(ERRS, f"There are no patterns named {name!r}.")
+            part_outcome = _PartOutcome(ERRS, f"No patterns have the name {name!r}.")
             text = f"patternRef {name}"
     seen.append(
         Seen(
@@ -149,7 +149,7 @@ def _holds(pattern: Pattern, selection: Selection) -> bool:
 
 
 def _shown(selection: Selection) -> str | None:
-    return selection.text[:_SHOWN] if selection.exists else None
+    return selection.text[:_MAX_SHOWN_CHARACTERS] if selection.exists else None
 
 
 def _masked(selector: str, document: AuthorizationJson) -> str | None:
@@ -160,7 +160,7 @@ def _masked(selector: str, document: AuthorizationJson) -> str | None:
 
 
 def regex_problem(expression: str) -> str | None:
-    """Return what keeps a text from being an RE2 expression."""
+    """Return why a text is not an RE2 expression; None if it is one."""
     compiled = compile_re2(as_utf8(expression))
     return compiled if isinstance(compiled, str) else None
 
@@ -192,23 +192,23 @@ def _predicate(predicate: CelPredicate, document: AuthorizationJson) -> _PartOut
     return _PartOutcome(ERRS, "The expression gives something that is neither true nor false.")
 
 
-# Conditions that guard a step of a scheme, or the scheme as a whole: its `when`.
+# Conditions that guard a step of a scheme or the whole scheme: its `when`.
 
 
 class Gate(enum.Enum):
-    """The effect of a `when` on what it guards."""
+    """The effect of a `when` on the guarded part."""
 
     OPEN = enum.auto()
     CLOSED = enum.auto()
     MAYBE = enum.auto()
-    """Open or closed: unknown."""
+    """It is unknown whether the gate is open or closed."""
     ERROR = enum.auto()
     UNSURE = enum.auto()
-    """Open, closed or an error: unknown."""
+    """It is unknown whether the gate is open, closed, or errs."""
 
 
 class Guarded(Protocol):
-    """The attributes that steps of all kinds share."""
+    """The attributes that steps of all kinds have."""
 
     @property
     def name(self) -> str:
@@ -216,11 +216,11 @@ class Guarded(Protocol):
 
     @property
     def priority(self) -> int:
-        """Return the priority; lower numbers come first."""
+        """Return the priority. Lower numbers come first."""
 
     @property
     def when(self) -> Condition | None:
-        """Return the condition that guards it."""
+        """Return the condition that guards the step."""
 
     @property
     def span(self) -> Span | None:
@@ -228,7 +228,7 @@ class Guarded(Protocol):
 
 
 def _is_at_gateway(when: Condition) -> bool:
-    """Return whether the filter of a gateway evaluates a condition: there an error refuses the request."""
+    """Return whether the filter of a gateway evaluates a condition. There, an error refuses the request."""
     return isinstance(when, All) and any(isinstance(part, CelPredicate) and part.at_gateway for part in when.parts)
 
 
@@ -251,15 +251,15 @@ def gate_of(when: Condition | None, evaluation: Evaluation) -> tuple[Gate, Condi
 
 # The conditions that guard parts of a scheme, and which of them may err.
 #
-# Where one errs, Authorino skips what it guards, and Eastgate denies.
+# If such a condition errs, Authorino skips the guarded part, and Eastgate denies.
 
 
 SingleCondition: TypeAlias = Pattern | CelPredicate | MissingPatterns
-"""A condition that has no others in it."""
+"""A condition without inner conditions."""
 
 
 def erring_guards(scheme: Scheme) -> Iterator[tuple[SingleCondition, str]]:
-    """Yield every condition of a `when` that may err, and why."""
+    """Yield every condition of a `when` that may err, with the reason."""
     for when in _guards(scheme):
         for condition in leaves(when):
             why = _may_err(condition)
@@ -267,14 +267,14 @@ def erring_guards(scheme: Scheme) -> Iterator[tuple[SingleCondition, str]]:
                 yield condition, why
 
 
-def sets_apart(scheme: Scheme) -> Iterator[Span]:
-    """Yield every reference to a named set of patterns that stands in `any`, where one of its patterns is enough."""
+def split_sets(scheme: Scheme) -> Iterator[Span]:
+    """Yield every reference to a named set of patterns in an `any`, where one pattern of the set is enough."""
     for condition in all_conditions(scheme):
         yield from _apart(condition)
 
 
 def all_conditions(scheme: Scheme) -> Iterator[Condition]:
-    """Yield the conditions of every `when`, and those that authorization asks for."""
+    """Yield the conditions of every `when` and of authorization."""
     yield from _guards(scheme)
     for authorization in scheme.authorizations:
         if isinstance(authorization.rule, PatternRules):
@@ -297,7 +297,7 @@ def _guards(scheme: Scheme) -> Iterator[Condition]:
 
 
 def leaves(condition: Condition) -> Iterator[SingleCondition]:
-    """Yield the conditions in a condition that have no others in them."""
+    """Yield the innermost conditions of a condition."""
     match condition:
         case All(parts) | AnyOf(parts):
             for part in parts:
@@ -311,8 +311,8 @@ def _may_err(condition: SingleCondition) -> str | None:
         case Pattern(operator=PatternOperator.MATCHES, value=value) if regex_problem(value):
             return f"`{value}` is not a regular expression"
         case CelPredicate(text):
-            return f"`{text}` fails where something that it looks at is missing"
+            return f"`{text}` fails if a value that it reads is missing"
         case MissingPatterns(name):
-            return f"there are no patterns named `{name}`"
+            return f"no patterns have the name `{name}`"
         case _:
             return None

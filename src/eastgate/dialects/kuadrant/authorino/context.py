@@ -14,7 +14,7 @@ from eastgate.dialects.kuadrant.rego import StepBudget
 
 @dataclass(slots=True)
 class Recognized:
-    """The identity that has recognized the caller, once one has."""
+    """The identity that recognized the caller, if one did."""
 
     identity: Identity | None = None
 
@@ -28,6 +28,6 @@ class Evaluation:
     services: Services
     document: AuthorizationJson
     secrets: Secrets
-    patience: StepBudget = field(default_factory=StepBudget)
-    """The steps that all Rego of the scheme may take together."""
+    rego_budget: StepBudget = field(default_factory=StepBudget)
+    """The step budget for all Rego modules of the scheme together."""
     recognized: Recognized = field(default_factory=Recognized)

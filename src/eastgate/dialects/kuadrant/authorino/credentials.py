@@ -1,7 +1,7 @@
-"""Finds a caller's credential in a request: one location per identity, exactly as the scheme says.
+"""Finds a caller's credential in a request, at the one location of each identity in the scheme.
 
-Of several of one name the first counts, as in Authorino. Parameters of a query are URL-decoded, headers and cookies are
-not, and a prefix in the Authorization header is compared with its letter case.
+Of several values with one name, the first counts, as in Authorino. Query parameters are URL-decoded; headers and
+cookies are not. The prefix in the Authorization header is case-sensitive.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CONTROL: Final = regex(r"[\x00-\x1f\x7f]")
 
 
 def credential(credentials: Credentials, request: RequestFacts) -> str | Refused | NotKnown:
-    """Return the credential, why there is none, or the unknown that it depends on."""
+    """Return the credential, the reason why there is none, or the unknown value that it depends on."""
     if credentials in request.presented:
         return request.presented[credentials] or _missing(credentials)
     if credentials.where is Where.QUERY:
@@ -48,7 +48,7 @@ def _missing(credentials: Credentials) -> Refused:
 
 
 def describe_location(credentials: Credentials) -> str:
-    """Describe a location, for a sentence."""
+    """Describe a location, for use in a sentence."""
     match credentials.where:
         case Where.AUTHORIZATION_HEADER:
             return f"the Authorization header after {credentials.key!r}"
@@ -75,7 +75,7 @@ def _in_headers(headers: Mapping[str, str], credentials: Credentials) -> list[st
 
 
 def _in_query(path: str, key: str) -> list[str]:
-    """Return all values of a parameter, decoded as Go's net/url does: what is not well-formed is not there."""
+    """Return all values of a parameter, decoded as Go's net/url does: malformed parts are ignored."""
     before, _, query = path.partition("#")[0].partition("?")
     if not query:
         return []
@@ -85,7 +85,7 @@ def _in_query(path: str, key: str) -> list[str]:
     return [unquote_plus(value) for name, _, value in parts if unquote_plus(name) == key]
 
 
-# For the service behind
+# For the application
 
 
 def take_off(credentials: Credentials, request: RequestFacts) -> TakenOff:

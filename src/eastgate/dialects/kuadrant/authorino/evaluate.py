@@ -1,15 +1,15 @@
 """Evaluates a scheme on a request.
 
-    when            does the scheme concern this request at all?
-    identity        ANY one recognizes the caller, in the order of their priorities
-    metadata        each is asked; one that fails is left out
-    authorization   ALL agree, in the order of their priorities; the first that does not decides
-    response        each is made; one that fails is left out
-    callbacks       each is made afterwards, whatever the answer; what comes of it changes nothing
+    when            whether the scheme applies to this request
+    identity        ANY identity recognizes the caller, in the order of their priorities
+    metadata        each source is asked; one that fails is left out
+    authorization   ALL allow, in the order of their priorities; the first that does not allow decides
+    response        each is created; one that fails is left out
+    callbacks       each is sent afterwards, with any answer; their results change nothing
 
-The answer is allow only if it would be for every value of what is unknown. Where the condition of a step is unknown,
-the step may take place or be skipped: an identity like that recognizes nobody, an authorization must agree anyway,
-and what such a step finds is unknown to the steps after it.
+The answer is allow only if it would be allow for every value of the unknown attributes. If the condition of a step is
+unknown, the step may take place or not: such an identity recognizes no caller, such an authorization must allow anyway,
+and the result of such a step is unknown to later steps.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _mask_seen(seen: Seen, secrets: Secrets) -> Seen:
 
 
 def mask_document(document: AuthorizationJson, secrets: Secrets) -> dict[str, object]:
-    """Return the document without secrets, and without what is unknown."""
+    """Return the document without secrets, and without unknown values."""
     shown = secrets.mask_explanation(document.masked)
     if not isinstance(shown, dict):
         return {}
@@ -84,9 +84,9 @@ def mask_document(document: AuthorizationJson, secrets: Secrets) -> dict[str, ob
 
 
 def evaluate(scheme: Scheme, request: RequestFacts, services: Services, *, explain: bool = True) -> Judgement:
-    """Evaluate a scheme on a request. Never raises for anything in the request, and never allows by an error.
+    """Evaluate a scheme on a request. Never raises for any content of the request, and never allows by an error.
 
-    Without `explain` there is no document, and of the steps only those that decided, or met something unknown.
+    Without `explain` there is no document, and only the steps that decided or depended on an unknown value.
     """
     locations = _locations(scheme)
     secrets = Secrets(lambda: all_credentials(locations, request))
@@ -117,7 +117,7 @@ _CONCERNED = {
     Gate.CLOSED: (StepVerdict.SKIPPED, "The scheme does not concern this request."),
     Gate.MAYBE: _NOT_KNOWN,
     Gate.UNSURE: _NOT_KNOWN,
-    Gate.ERROR: (StepVerdict.ERROR, "Whether the scheme concerns this request cannot be told."),
+    Gate.ERROR: (StepVerdict.ERROR, "Whether the scheme concerns this request cannot be evaluated."),
 }
 
 
@@ -137,9 +137,9 @@ class _Run:
 
     def judgement(self) -> Judgement:
         try:
-            if self._concerned():
+            if self._applies():
                 self._identity()
-                self._more()
+                self._fetch_metadata()
                 self._authorization()
                 self._responses()
         except _Denied as denied:
@@ -160,7 +160,7 @@ class _Run:
         )
 
     def _with_callbacks(self, judgement: Judgement) -> Judgement:
-        """Return the judgement with the callbacks that are to be made. A scheme that was skipped makes none."""
+        """Return the judgement with the callbacks to send. A skipped scheme sends none."""
         background = self._evaluation.services.background
         if background is None or not self._scheme.callbacks or not self._is_concerned:
             return judgement
@@ -169,7 +169,7 @@ class _Run:
 
     # When
 
-    def _concerned(self) -> bool:
+    def _applies(self) -> bool:
         gate, result = gate_of(self._scheme.when, self._evaluation)
         self._is_concerned = gate in (Gate.OPEN, Gate.MAYBE)
         if result is None:
@@ -181,7 +181,7 @@ class _Run:
         return gate is not Gate.CLOSED
 
     def _guarded(self, kind: StepKind, each: Guarded, status: int) -> tuple[Gate, tuple[Seen, ...]]:
-        """Return the gate of a step: open, closed (and noted) or maybe. Any other denies."""
+        """Return the gate of a step: open, closed (and recorded) or maybe. Any other result denies."""
         gate, result = gate_of(each.when, self._evaluation)
         if result is None:
             return gate, ()
@@ -209,7 +209,7 @@ class _Run:
 
     def _identity(self) -> None:
         if not self._scheme.identities:
-            self._document.learn("identity", None, {"anonymous": True}, {"anonymous": True})
+            self._document.add_finding("identity", None, {"anonymous": True}, {"anonymous": True})
             self._step(StepKind.IDENTITY, "anonymous", StepVerdict.ACCEPTED, "The scheme asks for no identity.")
             return
         problems: dict[str, str] = {}
@@ -226,13 +226,13 @@ class _Run:
                 case Found():
                     self._evaluation.recognized.identity = identity
                     if doubt:
-                        self._document.forget("identity", None, f"who the caller is ({doubt})")
+                        self._document.add_unknown("identity", None, f"the identity of the caller ({doubt})")
                     return
                 case NotKnown(what):
                     doubt = doubt or what
                 case Refused(reason) | Broken(reason):
                     problems[identity.name] = reason
-        self._document.forget("identity", None, "who the caller is")
+        self._document.add_unknown("identity", None, "the identity of the caller")
         raise _Denied(401, self._unrecognized(problems))
 
     def _unrecognized(self, problems: dict[str, str]) -> str:
@@ -242,14 +242,14 @@ class _Run:
 
     # Metadata: each
 
-    def _more(self) -> None:
+    def _fetch_metadata(self) -> None:
         for metadata in _by_priority(self._scheme.metadata):
             gate, seen = self._guarded(StepKind.METADATA, metadata, 403)
             if gate is Gate.CLOSED:
                 continue
             finding = fetch_metadata(metadata, self._evaluation)
             self._record_step(StepKind.METADATA, metadata, finding, seen)
-            self._learn("metadata", metadata.name, finding, gate)
+            self._add_finding("metadata", metadata.name, finding, gate)
 
     # Authorization: ALL
 
@@ -263,7 +263,7 @@ class _Run:
             if not isinstance(finding, Found):
                 for_client = isinstance(finding, Refused) and finding.for_client
                 raise _Denied(403, finding.reason if for_client else UNAUTHORIZED)
-            self._learn("authorization", authorization.name, finding, gate)
+            self._add_finding("authorization", authorization.name, finding, gate)
 
     # Response: each
 
@@ -276,7 +276,7 @@ class _Run:
             if isinstance(finding, Found) and gate is Gate.MAYBE:
                 finding = NotKnown("whether its condition holds")
             self._record_step(StepKind.RESPONSE, response, finding, seen)
-            self._learn("response", response.name, finding, gate)
+            self._add_finding("response", response.name, finding, gate)
             if isinstance(finding, Found):
                 self._add_response(response, finding)
 
@@ -289,19 +289,19 @@ class _Run:
             self._headers[response.key] = stringified(finding.masked)
 
     def _is_passed_on(self, name: str, finding: Found) -> bool:
-        """Return whether a response has the same value as the client's header of that name."""
+        """Return whether a response has the same value as the client's header with that name."""
         headers = self._evaluation.request.headers
         if headers is UNKNOWN or finding.masked == finding.value:
             return False
         return stringified(finding.value) == headers.get(name)
 
-    # What all steps share
+    # Common to all steps
 
-    def _learn(self, part: str, name: str, finding: Finding, gate: Gate) -> None:
+    def _add_finding(self, part: str, name: str, finding: Finding, gate: Gate) -> None:
         if isinstance(finding, Found):
-            self._document.learn(part, name, finding.value, finding.masked)
+            self._document.add_finding(part, name, finding.value, finding.masked)
         if isinstance(finding, NotKnown) or gate is Gate.MAYBE:
-            self._document.forget(part, name, f"what {name} has found")
+            self._document.add_unknown(part, name, f"the result of {name}")
 
     def _record_step(self, kind: StepKind, each: Guarded, finding: Finding, seen: tuple[Seen, ...]) -> None:
         match finding:
@@ -341,5 +341,5 @@ class _Run:
 
 
 def _by_priority(listed: tuple[T, ...]) -> Sequence[T]:
-    """Sort steps: lower numbers first; those of one priority in the order in which they are written."""
+    """Sort steps: lower numbers first; at equal priority in the order of the manifest."""
     return sorted(listed, key=lambda each: each.priority) if len(listed) > 1 else listed

@@ -1,7 +1,7 @@
-"""Finds parts of a scheme that another spelling of a path evades, where such a path is not refused.
+"""Finds parts of a scheme that another spelling of a path evades, for proxies that do not refuse such a path.
 
-Authorino compares the path that a proxy hands to it as a text. An application decodes it. So `/users/%40me` is
-`/users/@me` to an application, but not to Authorino.
+Authorino compares the path from the proxy as a text. An application decodes the path. So `/users/%40me` is `/users/@me`
+to an application, but not to Authorino.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from eastgate.ir.paths import DECODED, comparable_path
 _METHODS = ("GET", "POST", "DELETE")
 _TEXT = regex(r"""'([^'\\\n]{0,200})'|"([^"\\\n]{0,200})\"""")
 _SPECIAL = regex("[" + re.escape("".join(sorted(DECODED))) + "]")
-_MOST_PATHS = 20  # of one part that are tried
+_MAX_PATHS = 20  # tried for one part
 
 
 @dataclass(frozen=True, slots=True)
 class Evasion:
-    """A part of a scheme, a request that it stops, and the spelling of its path that it does not stop."""
+    """A part of a scheme, a request that it denies, and another spelling of the path that it does not deny."""
 
     part: str
     method: str
@@ -47,7 +47,7 @@ class Evasion:
 
 
 def evasions(scheme: Scheme) -> Iterator[Evasion]:
-    """Yield the first evasion of each part that checks something or leads to a check."""
+    """Yield the first evasion of each part that checks a request or leads to a check."""
     yield from filter(None, _each_part(scheme))
 
 
@@ -68,7 +68,7 @@ def _each_part(scheme: Scheme) -> Iterator[Evasion | None]:
 
 
 def _evaded(part: str, condition: Condition, span: Span | None, *, guards: bool = False) -> Evasion | None:
-    """Return an evasion of a condition that must hold; `guards`: of one that leads to a check where it holds."""
+    """Return an evasion of a condition that must hold. `guards`: the condition leads to a check if it holds."""
     for leaf in leaves(condition):
         if not leaf.looks_at_path or not isinstance(leaf, Pattern | CelPredicate):
             continue
@@ -108,8 +108,8 @@ def _texts(expression: str) -> list[str]:
 
 
 def _spellings(texts: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield paths that texts of an expression are about, each with a method and another spelling."""
-    for text in texts[:_MOST_PATHS]:
+    """Yield paths that texts of an expression match, each with a method and another spelling."""
+    for text in texts[:_MAX_PATHS]:
         written = re.sub(r"\\(.)", r"\1", text.removeprefix("^").removesuffix("$"))
         path = comparable_path(written if written.startswith("/") else f"/x{written}")
         special = _SPECIAL.search(path)

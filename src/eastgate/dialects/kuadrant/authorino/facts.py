@@ -1,4 +1,4 @@
-"""The input of a scheme: the request as far as it is known, and the services that may be asked."""
+"""The input of a scheme: the known part of the request, and the services that the scheme may ask."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SAMPLE_HEADERS: Final[Mapping[str, str]] = {"accept": "*/*"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFacts:
-    """A request. UNKNOWN is an attribute that the question leaves out; None is one that is known to be absent.
+    """A request. UNKNOWN is an attribute that the question leaves out; None is an attribute that is known to be absent.
 
-    Nothing here is repeated by `repr`: headers, path, claims and certificates can hold secrets.
+    `repr` shows nothing of it, because headers, path, claims and certificates can contain secrets.
     """
 
     time: float
@@ -31,28 +31,28 @@ class RequestFacts:
     host: str | Unknown = field(default=UNKNOWN, repr=False)
     method: str | Unknown = field(default=UNKNOWN, repr=False)
     path: str | Unknown = field(default=UNKNOWN, repr=False)
-    """As it was sent, with its query."""
+    """The path as sent, with its query."""
     scheme: str | Unknown = field(default=UNKNOWN, repr=False)
     protocol: str | Unknown = field(default=UNKNOWN, repr=False)
     headers: Mapping[str, str] | Unknown = field(default=UNKNOWN, repr=False)
-    """All headers by their names in lower case; several of one name are one value with commas, as Envoy joins them."""
+    """All headers by their names in lower case. Values of one name are joined by commas, as in Envoy."""
     principal: str | Unknown | None = field(default=UNKNOWN, repr=False)
-    """The identity of the peer, such as a SPIFFE ID; None: it has none."""
+    """The identity of the peer, such as a SPIFFE ID, or None."""
     address: str | Unknown | None = field(default=UNKNOWN, repr=False)
     port: int | Unknown | None = field(default=UNKNOWN, repr=False)
     certificate: str | Unknown | None = field(default=UNKNOWN, repr=False)
-    """The client's certificate as PEM, perhaps URL-encoded as Envoy does, its chain behind it; None: it has none."""
+    """The client's certificate as PEM, followed by its chain, possibly URL-encoded as in Envoy; or None."""
     destination: Mapping[str, object] | Unknown = field(default=UNKNOWN, repr=False)
     metadata: Mapping[str, object] | Unknown = field(default_factory=dict, repr=False)
-    """Dynamic metadata that the proxy's earlier filters have left."""
+    """Dynamic metadata from earlier filters of the proxy."""
     extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Context extensions of the proxy's route."""
     size: int | Unknown | None = field(default=UNKNOWN, repr=False)
     body: str | Unknown | None = field(default=None, repr=False)
     claims: Mapping[str, object] | None = field(default=None, repr=False)
-    """The claims of a token that is verified already, for questions without a cluster."""
+    """The claims of an already verified token, for questions without a cluster."""
     presented: Mapping[Credentials, str] = field(default_factory=dict, repr=False)
-    """Credentials that are known to be at these locations, of headers or of a path that are unknown otherwise."""
+    """Known credentials at these locations, in headers or a path that are otherwise unknown."""
 
 
 def sample_request(method: str, path: str, host: str) -> RequestFacts:
@@ -75,12 +75,12 @@ def sample_request(method: str, path: str, host: str) -> RequestFacts:
 
 
 class Unavailable(Exception):  # noqa: N818 - a state of the world, which is answered with a denial
-    """A service that must be asked is unavailable. The message may be shown: it repeats no credential."""
+    """A required service is unavailable. The message contains no credential, and may be shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The answer of the API server: of a token `status` is its bearer, of an access nothing more than the reason."""
+    """The answer of the API server. For a token, `status` is its bearer. For an access, only the reason is set."""
 
     granted: bool
     reason: str = ""
@@ -88,7 +88,7 @@ class Review:
 
 
 class Reviewer(Protocol):
-    """The API server, asked about tokens and accesses. Raises `Unavailable`."""
+    """The API server as a reviewer of tokens and accesses. Raises `Unavailable`."""
 
     def token(self, token: str, audiences: tuple[str, ...]) -> Review:
         """Return a TokenReview."""
@@ -101,7 +101,7 @@ class Reviewer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ServerResponse:
-    """The response of a server. The body may hold what must not be shown."""
+    """The response of a server. The body may contain secrets."""
 
     status: int
     body: bytes = field(repr=False)
@@ -109,7 +109,7 @@ class ServerResponse:
 
 
 class PermissionChecker(Protocol):
-    """Asks SpiceDB servers. Raises `Unavailable`."""
+    """A client of SpiceDB servers. Raises `Unavailable`."""
 
     def check(self, question: PermissionQuestion) -> PermissionAnswer:
         """Return whether the subject has the permission."""
@@ -130,7 +130,7 @@ class PermissionQuestion:
 
 @dataclass(frozen=True, slots=True)
 class PermissionAnswer:
-    """The answer of a SpiceDB server; `checked_at` names the state of its data that it rests on."""
+    """The answer of a SpiceDB server. `checked_at` names the state of the data that was checked."""
 
     permissionship: int
     checked_at: str = ""
@@ -139,26 +139,26 @@ class PermissionAnswer:
 
 
 class Background(Protocol):
-    """Does what nobody waits for, in threads of its own."""
+    """Runs tasks in its own threads, so that no request waits for them."""
 
     @property
     def fetcher(self) -> Fetcher:
-        """Return what such tasks may ask servers with."""
+        """Return the fetcher that the tasks use."""
 
     def submit(self, task: Callable[[], None]) -> None:
-        """Have a task done, unless there are too many already."""
+        """Run a task, unless there are too many tasks already."""
         ...
 
 
 class Fetcher(Protocol):
-    """Asks servers over HTTP. Raises `Unavailable`."""
+    """A client of HTTP servers. Raises `Unavailable`."""
 
     def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeout: float | None = None
     ) -> ServerResponse:
-        """Send one request and return its response, of whatever status.
+        """Send one request and return its response, with any status.
 
-        `timeout` is what a scheme asks for, in seconds: 0 is as long as the fetcher ever waits.
+        `timeout` is the timeout of the scheme, in seconds. With 0 the fetcher waits as long as it ever does.
         """
         ...
 
@@ -173,31 +173,31 @@ def _no_secret(namespace: str, name: str) -> Secret | None:  # noqa: ARG001 - th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """The services that an evaluation may ask, and how strict it is. A missing one cannot be asked, which denies."""
+    """The services of an evaluation, and its strictness. A missing service cannot be asked, which denies."""
 
     secrets: Callable[[str | None, Selector], Iterable[Secret]] = _no_secrets
-    """The Secrets of a namespace, or of all, that a selector selects."""
+    """Returns the Secrets of one namespace, or of all, that a selector selects."""
     secret: Callable[[str, str], Secret | None] = _no_secret
-    """The Secret of a namespace and a name."""
+    """Returns the Secret with a namespace and a name."""
     api_key_owner: Callable[[str | None, Selector, bytes], Secret | None] | None = None
-    """Finds the Secret with an API key among those of `secrets`; without it, each of them is looked at."""
+    """Finds the Secret with an API key. Without it, each Secret of `secrets` is compared."""
     keys: KeySource | None = None
     """The keys of issuers, by the issuer's URL."""
     key_sets: KeySource | None = None
-    """The keys that are published at a URL of their own (`jwksUrl`), by that URL."""
+    """The keys of key sets (`jwksUrl`), by their URL."""
     tokens: VerifiedTokens | None = None
-    """The tokens that were verified, so that each is once."""
+    """A cache of verified tokens, so that each token is verified once."""
     reviewer: Reviewer | None = None
     fetcher: Fetcher | None = None
     permissions: PermissionChecker | None = None
     background: Background | None = None
-    """Makes callbacks; without it, none are made."""
+    """Sends callbacks. Without it, none are sent."""
     cache: AnswerCache | None = None
     leeway: float = 30
-    """Seconds by which the clocks of token issuers may be ahead. A token ends at the second that it says."""
+    """Seconds by which the clocks of token issuers may be ahead. It does not extend the life of a token."""
     at_once: Services | None = field(default=None, repr=False)
-    """The same services, of which none makes anybody wait."""
+    """The same services, limited to answers that are available without waiting."""
     authorino_compat: bool = False
-    """A `when` that errs skips what it guards, as in Authorino. Otherwise it denies."""
+    """Whether a `when` that errs skips the guarded part, as in Authorino. Otherwise it denies."""
     any_spelling: bool = False
-    """Whether expressions see a path in any spelling, as in Authorino. Otherwise the path must be canonical."""
+    """Whether expressions see a path with any spelling, as in Authorino. Otherwise the path must be canonical."""

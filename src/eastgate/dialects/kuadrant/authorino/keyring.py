@@ -1,4 +1,4 @@
-"""The Secrets of a world that schemes select, found again quickly until one changes."""
+"""The Secrets that schemes select. Selections are cached until a Secret changes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from eastgate.dialects.kuadrant.authorino.facts import Unavailable
 from eastgate.dialects.kuadrant.authorino.outcomes import Broken, Found
 from eastgate.reading.strict_json import JsonProblem, read_object
 
-# Fetches the configurations that servers publish, and keeps each for a while.
+# Fetches the configurations that servers publish, and caches each.
 
 
-_KEPT: Final = 300  # seconds
+_CACHE_SECONDS: Final = 300  # seconds
 
 
 def discovered(url: str, evaluation: Evaluation, timeout: float | None = None) -> Mapping[str, object] | Broken:
-    """Return the configuration at a URL. There must be a fetcher."""
+    """Return the configuration at a URL. The services must have a fetcher."""
     fetcher, cache = evaluation.services.fetcher, evaluation.services.cache
     if fetcher is None:
         return Broken("No server can be asked.")
@@ -38,12 +38,12 @@ def discovered(url: str, evaluation: Evaluation, timeout: float | None = None) -
     except JsonProblem as problem:
         return Broken(f"The configuration of the server {problem}.")
     if cache is not None:
-        cache.put(key, Found(configuration, None), _KEPT)
+        cache.put(key, Found(configuration, None), _CACHE_SECONDS)
     return configuration
 
 
 API_KEY: Final = "api_key"
-"""The entry of a Secret that holds an API key."""
+"""The entry of a Secret with an API key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +55,25 @@ class _Selected:
 
 
 class Keyring:
-    """Secrets by what selects them. API keys are found by their hashes: the time taken tells nothing of them."""
+    """Secrets by selector.
+
+    API keys are found by their hashes, so that the search time reveals nothing about the keys.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._selected: dict[tuple[str | None, int], _Selected] = {}
 
     def secrets(self, namespace: str | None, selector: Selector) -> tuple[Secret, ...]:
-        """Return the Secrets of a namespace, or of all, that a selector selects now, in the order of their names."""
+        """Return the currently selected Secrets of one namespace, or of all, in the order of their names."""
         return self._of(namespace, selector).secrets
 
     def owner(self, namespace: str | None, selector: Selector, key: bytes) -> Secret | None:
-        """Return the first of these Secrets that has the API key."""
+        """Return the first of these Secrets with the API key."""
         return self._of(namespace, selector).by_key.get(digest_of(key))
 
     def secret(self, namespace: str, name: str) -> Secret | None:
-        """Return the Secret of a namespace and a name."""
+        """Return the Secret with a namespace and a name."""
         return self._world.secrets.get(f"{namespace}/{name}")
 
     def _of(self, namespace: str | None, selector: Selector) -> _Selected:
@@ -82,7 +85,7 @@ class Keyring:
         return selected
 
     def _select(self, namespace: str | None, selector: Selector, version: int) -> _Selected:
-        """Select anew. A change meanwhile makes it be selected once more, since `version` was read before."""
+        """Select again. `version` was read before, so a change during the selection causes another one."""
         declared = [secret for secret in list(self._world.secrets.values()) if namespace in (None, secret.namespace)]
         secrets = tuple(sorted((each for each in declared if selector.matches(each.labels)), key=_name))
         by_key: dict[bytes, Secret] = {}
@@ -93,7 +96,7 @@ class Keyring:
 
 
 def digest_of(key: bytes) -> bytes:
-    """Return the hash that an API key is found by."""
+    """Return the hash under which an API key is found."""
     return hashlib.sha256(key).digest()
 
 

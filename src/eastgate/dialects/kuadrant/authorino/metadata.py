@@ -35,7 +35,7 @@ SERVER = "the server for metadata"
 
 
 def by_http(call: HttpCall, evaluation: Evaluation) -> Finding:
-    """Return the answer of the server: an object, or a text where it is not JSON."""
+    """Return the response of the server: an object, or a text if it is not JSON."""
     answer = send(call, evaluation, SERVER)
     if not isinstance(answer, ServerResponse):
         return answer
@@ -46,7 +46,7 @@ def by_http(call: HttpCall, evaluation: Evaluation) -> Finding:
 
 
 def read_answer(answer: ServerResponse, evaluation: Evaluation) -> Finding:
-    """Return the object that a server has answered with."""
+    """Return the object in a server's response."""
     if not 200 <= answer.status < 300:
         return Broken(f"The server for metadata answers {answer.status}.")
     try:
@@ -56,19 +56,19 @@ def read_answer(answer: ServerResponse, evaluation: Evaluation) -> Finding:
     return Found(value, evaluation.secrets.mask_answer(value), "The server answered.")
 
 
-# Fetches the resources that a server of User-Managed Access has registered for the path of a request.
+# Fetches the resources that a server of User-Managed Access has for the path of a request.
 
 
 _SERVER: Final = "the server of resources"
-_MOST: Final = 32  # resources that are fetched for one request
+_MAX_RESOURCES: Final = 32  # resources that are fetched for one request
 
 
 def by_uma(uma: UmaResources, evaluation: Evaluation) -> Finding:
-    """Return the list of the resources with this path. One that cannot be fetched is left out."""
+    """Return the list of the resources with this path. A resource that cannot be fetched is left out."""
     if evaluation.request.path is UNKNOWN:
         return NotKnown("the path")
     if evaluation.services.fetcher is None:
-        return NotKnown(f"what {_SERVER} would say")
+        return NotKnown(f"the answer of {_SERVER}")
     secret = evaluation.services.secret(evaluation.scheme.namespace, uma.credentials)
     if secret is None:
         return Broken(f"There is no Secret {uma.credentials} with the credentials for {_SERVER}.")
@@ -89,13 +89,13 @@ def by_uma(uma: UmaResources, evaluation: Evaluation) -> Finding:
 
 
 def _endpoints(uma: UmaResources, evaluation: Evaluation) -> tuple[str, str] | Broken:
-    """Return where tokens are issued, and where resources are registered."""
+    """Return the endpoint for tokens and the endpoint for resources."""
     url = uma.url.removesuffix("/") + "/.well-known/uma2-configuration"
     configuration = discovered(url, evaluation, uma.timeout)
     if isinstance(configuration, Broken):
         return configuration
     if configuration.get("issuer") != uma.url:
-        return Broken(f"The configuration of {_SERVER} is that of another issuer.")
+        return Broken(f"The configuration of {_SERVER} belongs to another issuer.")
     endpoints = [configuration.get(name) for name in ("token_endpoint", "resource_registration_endpoint")]
     match endpoints:
         case [str(token_url), str(resources_url)] if not url_problem(token_url) and not url_problem(resources_url):
@@ -107,8 +107,8 @@ def _resources(url: str, path: str, token: str, evaluation: Evaluation, timeout:
     names = _get(f"{url}?{urlencode({'uri': path})}", token, evaluation, timeout)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise Unavailable("its answer is not a list of resources")
-    if len(names) > _MOST:
-        raise Unavailable(f"it has more than {_MOST} resources for the path")
+    if len(names) > _MAX_RESOURCES:
+        raise Unavailable(f"it has more than {_MAX_RESOURCES} resources for the path")
     resources: list[object] = []
     for name in names:
         try:
@@ -139,17 +139,17 @@ _WITHOUT_TOKEN: Final = (AnonymousAccess, Plain, X509)
 
 
 def by_user_info(info: UserInfo, evaluation: Evaluation) -> Finding:
-    """Ask with the token of the caller, if the identity that recognized him is one of that issuer."""
+    """Ask with the token of the caller, if the recognizing identity is of that issuer."""
     recognized = evaluation.recognized.identity
     if recognized is None or isinstance(recognized.method, _WITHOUT_TOKEN):
-        return Broken("The caller is not recognized by a token that could be asked about.")
+        return Broken("The caller is not recognized by a token whose issuer can be asked.")
     issuer = _issuer(info, evaluation)
     if isinstance(issuer, Broken):
         return issuer
     if issuer is not None and (not isinstance(recognized.method, Jwt) or recognized.method.issuer != issuer):
         return Broken(f"The caller is not recognized by a token of {issuer}.")
     if evaluation.services.fetcher is None:
-        return NotKnown("what the issuer would say about the caller")
+        return NotKnown("the answer of the issuer about the caller")
     url = info.url if issuer is None else _endpoint(issuer, evaluation, info.timeout)
     return _ask(url, recognized, evaluation, info.timeout)
 

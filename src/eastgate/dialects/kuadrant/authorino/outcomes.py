@@ -1,7 +1,7 @@
-"""The possible outcomes of a condition when not everything is known.
+"""The possible outcomes of a condition if some values are unknown.
 
-With everything known exactly one of the three is possible. An unknown value makes more than one possible, and a
-decision may only rest on what all of them agree on.
+If everything is known, exactly one of the three outcomes is possible. An unknown value makes several possible. A
+decision may only use a result on which all possible outcomes agree.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TypeAlias
 from eastgate.basics.records import dataclass
 from eastgate.ir import RulingStep, StepVerdict
 
-# The result of evaluating a scheme: the answer, and why.
+# The result of evaluating a scheme: the answer with its reasons.
 
 
 DECISIVE = frozenset((StepVerdict.REFUSED, StepVerdict.UNKNOWN, StepVerdict.ERROR))
-"""The verdicts of steps that keep a request from being allowed, or may."""
+"""The verdicts of steps that deny a request, or may deny it."""
 
 
 class StepKind(enum.StrEnum):
@@ -33,49 +33,49 @@ class StepKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The answer to a request. No field holds a secret: where one would be, there is `***`."""
+    """The answer to a request. Every secret in it is replaced by `***`."""
 
     allowed: bool
     status: int
-    """The HTTP status for the client: 200 where it is allowed."""
+    """The HTTP status for the client: 200 if the request is allowed."""
     message: str = ""
-    """Why not, as the client may read it (it is in `X-Ext-Auth-Reason`)."""
+    """The reason of a denial for the client, in `X-Ext-Auth-Reason`."""
     headers: tuple[tuple[str, str], ...] = ()
     """The headers of a denial."""
     body: str = ""
     """The body of a denial."""
     steps: tuple[RulingStep, ...] = ()
     document: Mapping[str, object] = field(default_factory=dict, hash=False)
-    """The authorization JSON as it was at the end, masked, without what is unknown."""
+    """The final authorization JSON, masked, without unknown values."""
     response_headers: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Headers for the service behind, where it is allowed."""
+    """Headers for the application, if the request is allowed."""
     passed_on: frozenset[str] = frozenset()
-    """Headers of the client that a response passes on with the same value."""
+    """Headers of the client that a response passes on unchanged."""
     dynamic_metadata: Mapping[str, object] = field(default_factory=dict, hash=False)
     recognized_by: str | None = None
     """The identity that recognized the caller."""
     follow_up: Callable[[], None] | None = field(default=None, repr=False, compare=False)
-    """Starts the callbacks of the scheme, where there are some and they can be made. It does not wait for them."""
+    """Starts the callbacks of the scheme without waiting for them; None if there are none to send."""
 
     @property
     def is_undecided(self) -> bool:
-        """Return whether it is a denial, and a step before it met something unknown."""
+        """Return whether it is a denial after a step that depended on an unknown value."""
         return not self.allowed and any(step.verdict is StepVerdict.UNKNOWN for step in self.steps)
 
     @property
     def reason(self) -> str:
-        """Return the reason of the step that decided; of an allowed request, that all steps agreed."""
+        """Return the reason of the step that decided; for an allowed request, that all steps allowed it."""
         if self.allowed:
             return "Every step agreed."
         return next((step.reason for step in reversed(self.steps) if step.verdict in DECISIVE), self.message)
 
 
-# The findings of one evaluator on a request: exactly one of these, and only `Found` is in favour of the caller.
+# The result of one evaluator on a request: exactly one of these. Only `Found` is in favour of the caller.
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """It agrees. `value` is the value that it found; `masked` is the same without secrets."""
+    """The evaluator agrees. `value` is the found value, and `masked` the same value without secrets."""
 
     value: object = field(repr=False)
     masked: object = field(repr=False)
@@ -84,7 +84,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It does not agree. The reason is a sentence for a person; `for_client`: the client gets it."""
+    """The evaluator does not agree. The reason is a sentence for a person. `for_client`: the client gets it too."""
 
     reason: str
     for_client: bool = False
@@ -92,7 +92,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class NotKnown:
-    """It depends on something unknown."""
+    """The result depends on an unknown value."""
 
     what: str
 
@@ -103,7 +103,7 @@ class NotKnown:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """It could not be evaluated: an expression errs, or a service is unavailable."""
+    """The evaluation failed: an expression errs, or a service is unavailable."""
 
     reason: str
 
@@ -127,12 +127,12 @@ ANYTHING = HOLDS | FAILS | ERRS
 
 
 def all_hold(parts: Iterable[Outcomes]) -> Outcomes:
-    """Combine with ALL, one part after the other as Authorino does it: the first that fails or errs decides."""
+    """Combine with ALL, from the first part to the last as in Authorino: the first that fails or errs decides."""
     return _folded(iter(parts), go_on=HOLDS)
 
 
 def any_holds(parts: Iterable[Outcomes]) -> Outcomes:
-    """Combine with ANY, one part after the other: the first that holds or errs decides."""
+    """Combine with ANY, from the first part to the last: the first that holds or errs decides."""
     return _folded(iter(parts), go_on=FAILS)
 
 

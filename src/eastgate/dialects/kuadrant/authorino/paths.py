@@ -1,8 +1,8 @@
-"""Finds the parts of the authorization JSON that an expression can look at, before it is evaluated.
+"""Finds the paths of the authorization JSON that an expression can read, before it is evaluated.
 
-What is unknown must not decide, and what is secret must not be shown. Both are paths in the document, and whatever may
-look at such a path is treated as if it did: a selector that is more than names with dots between them counts as looking
-at everything below the names that it starts with.
+Unknown values must not decide, and secret values must not be shown. Both are paths in the document. If an expression
+may read such a path, it is treated as if it does. A selector that is more than names with dots counts as reading
+everything below the names at its start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from eastgate.basics.regexes import regex
 Path: TypeAlias = tuple[str, ...]
 
 NAMES: Final = "*"
-"""In a path: every name that does not begin with a colon, as those of the first line of HTTP/1 do among headers."""
+"""In a path: every name without a leading colon. Pseudo-headers such as `:path` have one."""
 
 PATH_OF_REQUEST: Final[Mapping[Path, str]] = dict.fromkeys(
     (
@@ -30,7 +30,7 @@ PATH_OF_REQUEST: Final[Mapping[Path, str]] = dict.fromkeys(
     ),
     "the path",
 )
-"""Where the path of the request is, whole or in parts. Its query is none of it."""
+"""The paths in the document that contain the request path or parts of it, without its query."""
 
 _NAME = regex(r"([\w:/-]+)(?:[.|]|$)", re.ASCII)
 _INPUT = regex(r"(?<![\w.])input((?:\.[A-Za-z_]\w*|\[\"[^\"\\]*\"\])*)", re.ASCII)
@@ -39,7 +39,7 @@ _INPUT_KEY = regex(r"\.(\w+)|\[\"([^\"\\]*)\"\]", re.ASCII)
 
 @lru_cache(maxsize=4096)
 def lead(selector: str) -> Path:
-    """Return the names that a selector starts with, up to the first component that is something else."""
+    """Return the names at the start of a selector, up to the first component of another kind."""
     return tuple(_names(selector))
 
 
@@ -52,21 +52,21 @@ def _names(selector: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def is_plain(selector: str) -> bool:
-    """Return whether a selector is nothing but names, so that it cannot fail whatever it finds."""
+    """Return whether a selector consists of names only, so that it can never fail."""
     return sum(map(len, lead(selector))) + len(lead(selector)) - 1 == len(selector)
 
 
 @lru_cache(maxsize=4096)
 def selected_mentions(text: str) -> tuple[Path, ...]:
-    """Return the paths that a selector, or the selectors in a template, start with."""
-    from eastgate.dialects.kuadrant.authorino.gjson.templates import is_template  # it brings much along
+    """Return the paths at the start of a selector, or of the selectors in a template."""
+    from eastgate.dialects.kuadrant.authorino.gjson.templates import is_template  # its imports are slow
 
     return template_mentions(text) if is_template(text) else (lead(text),)
 
 
 @lru_cache(maxsize=4096)
 def template_mentions(template: str) -> tuple[Path, ...]:
-    """Return the paths that selectors in a template start with. Escaped braces count too, to be on the safe side."""
+    """Return the paths at the start of the selectors in a template. Escaped braces count too, which is safe."""
     mentions: list[Path] = []
     depth = start = 0
     for at, character in enumerate(template):
@@ -82,22 +82,25 @@ def template_mentions(template: str) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=256)
 def rego_mentions(module: str) -> tuple[Path, ...]:
-    """Return the paths under `input` that a Rego module spells out; `input` by itself is everything."""
+    """Return the paths under `input` in the text of a Rego module. `input` by itself means everything."""
     return tuple(
         tuple(key[1] or key[2] for key in _INPUT_KEY.finditer(reference[1])) for reference in _INPUT.finditer(module)
     )
 
 
 def cel_mentions(text: str, *, at_gateway: bool = False) -> Iterable[Path]:
-    """Return the paths that a CEL expression can look at; one that is not understood may look at everything."""
-    from eastgate.dialects.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel  # it brings much along
+    """Return the paths that a CEL expression can read.
+
+    An expression that cannot be parsed counts as reading everything.
+    """
+    from eastgate.dialects.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel  # its imports are slow
 
     expression = compile_document_cel(text, GATEWAY_ROOTS) if at_gateway else compile_document_cel(text)
     return ((),) if isinstance(expression, CelProblem) else expression.mentions
 
 
 def touched(mentions: Iterable[Path], paths: Mapping[Path, str]) -> str | None:
-    """Return the name of the first of the paths that is inside, or around, something mentioned."""
+    """Return the name of the first path that is inside, or around, a mentioned path."""
     if not paths:
         return None
     for mention in mentions:
@@ -112,7 +115,7 @@ def _meets(mentioned: str, path: str) -> bool:
 
 
 def prune(document: Mapping[str, object], mentions: Iterable[Path]) -> dict[str, object]:
-    """Return only the parts of a document that are mentioned, each where it was."""
+    """Return only the mentioned parts of a document, each at its path."""
     kept: dict[str, object] = {}
     for mention in sorted(set(mentions)):
         if not mention:
@@ -127,7 +130,7 @@ def prune(document: Mapping[str, object], mentions: Iterable[Path]) -> dict[str,
                 target[key] = value
                 break
             if target.get(key) is value:
-                break  # all of it is there already
+                break  # the whole value is there already
             inner = target.setdefault(key, {})
             if not isinstance(inner, dict):
                 break

@@ -1,7 +1,7 @@
-"""Finds problems of a scheme's expressions before they are evaluated, in words for its author.
+"""Finds problems of a scheme's expressions before they are evaluated, as messages for the author.
 
-The evaluator denies where one of these would find something, so a reader that calls them first turns an outage into a
-message.
+The evaluator denies if an expression has one of these problems. A reader that calls these checks reports a message
+instead of an outage.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ __all__ = ["cel_problem", "predicate_problem", "rego_problem"]
 
 
 def cel_problem(text: str) -> CelProblem | None:
-    """Return what is wrong with a CEL expression that gives a value."""
+    """Return the problem of a CEL expression of any type, or None."""
     compiled = compile_document_cel(text)
     return compiled if isinstance(compiled, CelProblem) else None
 
 
 def predicate_problem(text: str, *, at_gateway: bool = False) -> CelProblem | None:
-    """Return what is wrong with a CEL expression that must be true or false."""
+    """Return the problem of a CEL expression that must be true or false, or None."""
     compiled = compile_document_cel(text, GATEWAY_ROOTS) if at_gateway else compile_document_cel(text)
     if isinstance(compiled, CelProblem):
         return compiled

@@ -1,4 +1,4 @@
-"""The part of the authorization JSON that is the request, as the proxy describes it to Authorino."""
+"""The request part of the authorization JSON, as the proxy describes the request to Authorino."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from eastgate.dialects.kuadrant.authorino.paths import NAMES, Path
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir.attributes import UNKNOWN
 
-# The attributes of a request that the filter of a gateway has: Envoy's, where the authorization JSON has others.
+# The attributes of a request in the filter of a gateway. They are Envoy's attributes, and differ from the authorization
+# JSON.
 #
-# The address of the source has its port, the path without its query is not decoded, and a header that is an attribute
-# of its own is null where it is missing. Of the connection itself nothing is known here.
+# The address of the source has its port, the path without its query is not decoded, and a missing header with its own
+# attribute is null. Attributes of the connection itself are unknown here.
 
 
 _SAME = ("id", "protocol", "scheme", "host", "method", "path", "headers", "size", "body", "grpc")
@@ -27,7 +28,7 @@ _DERIVED = frozenset({("request", "url_path"), ("request", "query"), ("request",
 def gateway_attributes(
     request: RequestFacts, plain: Mapping[str, object], unknown: Mapping[Path, str]
 ) -> tuple[dict[str, object], dict[Path, str]]:
-    """Return the attributes and the unknown paths, from those of the authorization JSON."""
+    """Return the attributes and the unknown paths, computed from those of the authorization JSON."""
     left = {path: name for path, name in unknown.items() if path not in _DERIVED}
     left["connection",] = "the connection"
     asked = plain.get("request")
@@ -71,9 +72,9 @@ def _source(request: RequestFacts, unknown: dict[Path, str]) -> dict[str, object
 
 Object: TypeAlias = dict[str, object]
 
-_EXACT: Final = 2**53  # integers up to here are float64 as they are
-_LARGEST: Final = 10**308
-_ANY_ID: Final = "7309453671953248000"  # a proxy gives every request a number, at random
+_MAX_EXACT_INTEGER: Final = 2**53  # smaller integers are exact in float64
+_MAX_FLOAT_INTEGER: Final = 10**308
+_ANY_ID: Final = "7309453671953248000"  # a proxy gives every request a random number
 _HTTP: Final = ("context", "request", "http")
 
 _HTTP_MEMBERS: Final = ("id", "method", "headers", "path", "host", "scheme", "size", "protocol", "body")
@@ -84,11 +85,11 @@ _REQUEST_MEMBERS: Final = (
 
 
 class InOrder(dict[str, object]):
-    """An object whose members Authorino writes in the order of a type of Go; those of all others are sorted."""
+    """An object whose members have the order of a Go type. All other objects are sorted."""
 
 
 class RequestPart:
-    """What the document says of the request itself, before the first step."""
+    """The request part of the document, before the first step."""
 
     __slots__ = ("_masked", "hidden", "plain", "unknown")
 
@@ -102,7 +103,7 @@ class RequestPart:
 
     @property
     def masked(self) -> Object:
-        """Return it with `***` where a credential is."""
+        """Return the part with `***` for each credential."""
         if not isinstance(self._masked, dict):
             self._masked = self._masked()
         return self._masked
@@ -112,7 +113,7 @@ _SCALARS: Final = frozenset({str, bool, float, type(None)})
 
 
 def written_in_order(value: object) -> object:
-    """Return the value as Go writes what it has read: the keys of maps in order, numbers as float64."""
+    """Return the value as Go writes it after parsing: the keys of maps sorted, numbers as float64."""
     kind = type(value)
     if kind in _SCALARS:
         return value
@@ -125,7 +126,7 @@ def written_in_order(value: object) -> object:
         return {key: written_in_order(value[key]) for key in sorted(value)}
     if isinstance(value, list | tuple):
         return [written_in_order(item) for item in value]
-    if isinstance(value, int) and not isinstance(value, bool) and _EXACT < abs(value) < _LARGEST:
+    if isinstance(value, int) and not isinstance(value, bool) and _MAX_EXACT_INTEGER < abs(value) < _MAX_FLOAT_INTEGER:
         return float(value)
     return value
 
@@ -174,10 +175,11 @@ def request_part(request: RequestFacts, credentials: tuple[Credentials, ...]) ->
 
 
 def _document(request: RequestFacts, headers: object, path: object, unknown: dict[Path, str]) -> Object:
-    """Build the document. Members that are empty or unknown are left out, as Go's `omitempty` does; the unknown are
-    noted.
+    """Build the document.
 
-    They stand in the order of Authorino's types, which a selector with a wildcard can tell.
+    Empty members are left out, as Go's `omitempty` does. Unknown members are left out and recorded.
+
+    The members have the order of Authorino's types, which a selector with a wildcard can observe.
     """
     time = {"seconds": int(request.time), "nanos": int(request.time % 1 * 1e9)}
     sent = _headers(request, headers, path, unknown)
@@ -211,7 +213,7 @@ def _document(request: RequestFacts, headers: object, path: object, unknown: dic
 
 
 def _headers(request: RequestFacts, headers: object, path: object, unknown: dict[Path, str]) -> Object:
-    """Return the headers as a proxy hands them on: with what HTTP/1 has in its first line, and the host among them."""
+    """Return the headers as a proxy sends them: with the first line of HTTP/1 and the host among them."""
     sent: Object = {}
     paths = (("request", "headers"), (*_HTTP, "headers"))
     if isinstance(headers, Mapping):
@@ -232,9 +234,7 @@ def _headers(request: RequestFacts, headers: object, path: object, unknown: dict
 
 
 def _from_path(path: object, unknown: dict[Path, str]) -> Object:
-    """Return the path without its query, decoded, and the query. What Go reads as something else than a path is
-    unknown.
-    """
+    """Return the decoded path without its query, and the query. A text that Go does not parse as a path is unknown."""
     if not isinstance(path, str):
         unknown[("request", "url_path")] = unknown[("request", "query")] = "the path"
         return {}
@@ -259,7 +259,7 @@ def _from_headers(headers: object, unknown: dict[Path, str]) -> Object:
 
 
 def _grpc(headers: object, path: object, unknown: dict[Path, str]) -> Object:
-    """Return service and method of a gRPC call, whose path has two names."""
+    """Return service and method of a gRPC call, whose path has two segments."""
     if not isinstance(headers, Mapping):
         unknown[("request", "grpc")] = "the headers"
         return {}
@@ -274,7 +274,7 @@ def _grpc(headers: object, path: object, unknown: dict[Path, str]) -> Object:
 
 
 def _peer(request: RequestFacts, unknown: dict[Path, str]) -> tuple[Object, Object]:
-    """Return the source, as the document has it and as Envoy has it: the certificate is in the second one alone."""
+    """Return the source in the document's form and in Envoy's form. Only the second has the certificate."""
     source: Object = {}
     for name, value, called in (
         ("address", request.address, "the source address"),

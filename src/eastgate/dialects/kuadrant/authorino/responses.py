@@ -1,4 +1,4 @@
-"""Builds the headers and metadata for the service behind, and the response to a denied client, without secrets."""
+"""Builds headers and metadata for the application, and the response to a denied client, without secrets."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 
-# Issues tokens about a caller ("festival wristbands"), signed with a key that a Secret holds under `key.pem`.
+# Issues tokens about a caller ("festival wristbands"), signed with a key in a Secret under `key.pem`.
 
 
 _CURVE_BITS: Final = {"ES256": 256, "ES384": 384, "ES512": 521}
 
 
 def issue_wristband(wristband: Wristband, evaluation: Evaluation) -> Finding:
-    """Return a token, or nothing for a caller whose own token is of the same issuer."""
+    """Return a token. A caller whose own token is of the same issuer gets none."""
     recognized = evaluation.recognized.identity
     if recognized is not None and isinstance(recognized.method, Jwt) and recognized.method.issuer == wristband.issuer:
         return Found(None, None, "The caller has a token of this issuer already.")
@@ -69,7 +69,7 @@ def issue_wristband(wristband: Wristband, evaluation: Evaluation) -> Finding:
 
 
 def _subject(evaluation: Evaluation) -> str:
-    """Return the hash of the identity, which says nothing about it and stays the same."""
+    """Return the hash of the identity. It reveals nothing about the identity, and does not change."""
     auth = evaluation.document.plain_for((("auth", "identity"),)).get("auth")
     identity = auth.get("identity") if isinstance(auth, Mapping) else None
     text = stringified(identity) if isinstance(identity, Mapping | list) else json.dumps(identity, ensure_ascii=False)
@@ -78,7 +78,7 @@ def _subject(evaluation: Evaluation) -> str:
 
 
 def _private_key(key: SigningKey, evaluation: Evaluation) -> RSAPrivateKey | EllipticCurvePrivateKey | Broken:
-    """Return the key of a Secret, if it is one for the algorithm."""
+    """Return the key in a Secret, if it fits the algorithm."""
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -90,7 +90,7 @@ def _private_key(key: SigningKey, evaluation: Evaluation) -> RSAPrivateKey | Ell
     evaluation.secrets.add_proven(pem.decode("utf-8", "replace"))
     try:
         private = load_pem_private_key(pem, None)
-    except Exception:  # of many kinds, for bytes that are no key
+    except Exception:  # many kinds of errors, for bytes that are no key
         return Broken(f"The key.pem of the Secret {key.name} cannot be read.")
     if isinstance(private, RSAPrivateKey) and key.algorithm.startswith("RS"):
         return private
@@ -100,7 +100,7 @@ def _private_key(key: SigningKey, evaluation: Evaluation) -> RSAPrivateKey | Ell
 
 
 def _signed(claims: Mapping[str, object], key: SigningKey, private: RSAPrivateKey | EllipticCurvePrivateKey) -> str:
-    """Return a JSON Web Token in its compact form."""
+    """Return a JSON Web Token in compact form."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
@@ -128,9 +128,9 @@ REASON_HEADER = "X-Ext-Auth-Reason"
 
 
 def build_response(response: Response, evaluation: Evaluation) -> Finding:
-    """Build a response. A header that would need more than one line is not made, nor one that steers the proxy."""
+    """Build a response. Skip a header with more than one line, and a header that controls the proxy."""
     if response.in_header and steers_proxy(response.key):
-        return Broken("Its header is for the proxy, and not for a policy to set.")
+        return Broken("Its header controls the proxy, and a policy must not set it.")
     finding = ask_cached(
         evaluation.services.cache,
         response.cache,
@@ -141,7 +141,7 @@ def build_response(response: Response, evaluation: Evaluation) -> Finding:
     if isinstance(finding, Found) and isinstance(response.content, Wristband):
         evaluation.secrets.add_issued(stringified(finding.value))
     if isinstance(finding, Found) and response.in_header and not is_header_value(stringified(finding.masked)):
-        return Broken("It has characters that no header can have.")
+        return Broken("It has characters that a header cannot contain.")
     return finding
 
 
@@ -164,7 +164,7 @@ def is_header_value(text: str) -> bool:
 
 
 def challenges(identities: Iterable[Identity]) -> list[tuple[str, str]]:
-    """Return the challenges for a client that is not recognized: one per identity."""
+    """Return the challenges for an unrecognized client, one for each identity."""
     return [("WWW-Authenticate", f'{_scheme(each)} realm="{_quoted(each.name)}"') for each in identities]
 
 
@@ -185,9 +185,7 @@ def _quoted(name: str) -> str:
 def customize_denial(
     denial: Denial, status: int, message: str, headers: list[tuple[str, str]], evaluation: Evaluation
 ) -> tuple[int, str, tuple[tuple[str, str], ...], str]:
-    """Return status, message, headers and body of a denial, as the scheme wants them. Its headers replace the
-    challenges.
-    """
+    """Return status, message, headers and body of the scheme's denial. Its headers replace the challenges."""
     message = evaluation.secrets.mask_text(message) if denial.message is None else _text(denial.message, evaluation)
     message = _one_line(message)
     body = "" if denial.body is None else _text(denial.body, evaluation)
@@ -197,13 +195,13 @@ def customize_denial(
 
 
 def _text(value: Value, evaluation: Evaluation) -> str:
-    """Return the value, or nothing where it cannot be resolved: a denial stays one."""
+    """Return the value, or nothing if it cannot be resolved, because that must not change the denial."""
     finding = resolve(value, evaluation.document)
     return stringified(evaluation.secrets.mask_answer(finding.masked)) if isinstance(finding, Found) else ""
 
 
 def _one_line(text: str) -> str:
-    """Return the text as a header can have it: ASCII, on one line."""
+    """Return the text in a form for headers: ASCII, on one line."""
     if text.isascii() and text.isprintable():
         return text
     return json.dumps(text)[1:-1].replace('\\"', '"')

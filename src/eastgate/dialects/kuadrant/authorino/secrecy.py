@@ -1,13 +1,13 @@
 """Keeps secrets out of answers and explanations.
 
-There are two kinds, and they are treated differently on purpose:
+There are two kinds of secrets, with different treatment:
 
-- What a request carries at the location of a credential is masked by its *location*: in the twin of the document that
-  all answers and explanations are made from. Masking it wherever its text occurs would let a caller blank out a header
-  that the service behind relies on, by sending that header's value as a credential.
-- What an operator keeps in a Secret, and a credential that was found good, is masked by its *text*, everywhere.
+- A credential in a request is masked by its *location*, in the masked version of the document. All answers and
+  explanations come from that version. If every occurrence of its text were masked, a caller could blank out a header
+  for the application by sending the value of that header as a credential.
+- A value of a Secret, and a verified credential, is masked by its *text*, everywhere.
 
-Explanations are for reading only, so there both kinds are masked by text as well.
+Explanations are only read by people, so there both kinds are masked by text as well.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from urllib.parse import quote, quote_plus, unquote_plus
 
 MASK = "***"
 
-_ENCODED = 12  # characters that one character can be spelled with in a URL
-_SHORTEST = 5  # a shorter text is masked only where it is all there is: it occurs in too much else
+_MAX_ENCODED_CHARACTERS = 12  # characters for one character in its longest URL encoding
+_MIN_MASKED_CHARACTERS = 5  # a shorter text is masked only if it is a whole value: it occurs in too many others
 
 
 class Secrets:
     """The texts that must not be shown: `proven` nowhere, `claimed` not in explanations.
 
-    `claimed` are what the caller sent as credentials, valid or not, which are looked for where something is shown.
+    `claimed` are the credentials that the caller sent, valid or not. They are searched for in texts that are shown.
     """
 
     __slots__ = ("_claimed", "_issued", "_proven")
@@ -36,11 +36,11 @@ class Secrets:
         self._issued: list[str] = []
 
     def add_proven(self, *texts: str) -> None:
-        """Add texts that are secrets for sure: no caller chooses them."""
+        """Add texts that are certainly secrets, because no caller chooses them."""
         self._proven += texts
 
     def add_issued(self, token: str) -> None:
-        """Add a token that is made for the service behind: its answer has it, and no explanation shows it."""
+        """Add a token that the scheme issued. The answer contains it, and no explanation shows it."""
         self._issued.append(token)
 
     def mask_explanation(self, value: object) -> object:
@@ -68,9 +68,9 @@ def _spelled(*texts: str) -> list[str]:
 
 
 def _shortest_spelling(text: str) -> int:
-    """Return a number of characters that no spelling of the text has less of."""
+    """Return the length of the shortest possible spelling of a text."""
     length = len(text.strip())
-    return length if "%" not in text else length // _ENCODED
+    return length if "%" not in text else length // _MAX_ENCODED_CHARACTERS
 
 
 def _longest(value: object) -> int:
@@ -86,7 +86,7 @@ def _longest(value: object) -> int:
 
 
 def _spellings(text: str) -> set[str]:
-    """Return the text as it may occur: as it is, in a URL, in Base64."""
+    """Return the forms of a text: as it is, in a URL, and in Base64."""
     if not text:
         return set()
     encoded = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
@@ -112,6 +112,6 @@ def _masked_text(text: str, texts: list[str]) -> str:
     for secret in texts:
         if text == secret:
             return MASK
-        if len(secret) >= _SHORTEST and secret in text:
+        if len(secret) >= _MIN_MASKED_CHARACTERS and secret in text:
             text = text.replace(secret, MASK)
     return text

@@ -1,6 +1,6 @@
 """Asks SpiceDB servers about permissions over gRPC: `authzed.api.v1.PermissionsService/CheckPermission`.
 
-The two messages are small and fixed, so they are written and read here, field by field.
+This file encodes and decodes the two messages field by field, because they are small and fixed.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     import grpc
 
 _METHOD: Final = "/authzed.api.v1.PermissionsService/CheckPermission"
-_BYTES: Final = 2  # the type of a field with a length
+_LENGTH_DELIMITED: Final = 2  # the field type of values with a length
 
 
 class SpiceDbClient:
-    """Satisfies `PermissionChecker`. `timeout` bounds a question, in seconds. A channel is kept for each server."""
+    """Satisfies `PermissionChecker`. `timeout` limits a question, in seconds. A channel is kept for each server."""
 
     def __init__(self, timeout: float = 3) -> None:
         self._timeout = timeout
         self._channels: dict[tuple[str, bool], grpc.Channel] = {}
 
     def check(self, question: PermissionQuestion) -> PermissionAnswer:
-        """Ask the server. Raises `Unavailable`, which repeats nothing that the server says."""
+        """Ask the server. Raises `Unavailable`, whose message contains nothing from the server."""
         import grpc
 
         call = self._channel(question).unary_unary(_METHOD, bytes, bytes)
@@ -68,7 +68,7 @@ def _reference(named: tuple[str, str]) -> bytes:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    return _number(number << 3 | _BYTES) + _number(len(data)) + data
+    return _number(number << 3 | _LENGTH_DELIMITED) + _number(len(data)) + data
 
 
 def _number(value: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Values that a scheme selects from the authorization JSON, each with its twin without secrets."""
+"""Values that a scheme selects from the authorization JSON, each with its version without secrets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _twin(document: AuthorizationJson, evaluate: _Evaluate) -> object:
 
 
 def properties(listed: Iterable[Property], document: AuthorizationJson) -> Found | NotKnown | Broken:
-    """Return an object of several values, all of which must resolve."""
+    """Return an object of several values. Each value must resolve."""
     plain: dict[str, object] = {}
     masked: dict[str, object] = {}
     for each in listed:
@@ -68,7 +68,7 @@ def properties(listed: Iterable[Property], document: AuthorizationJson) -> Found
 
 
 def stringified(value: object) -> str:
-    """Return a value as text, the way Authorino prints it: a text as it is, nothing for null, JSON for the rest."""
+    """Return a value as text, as Authorino prints it: a text as it is, nothing for null, JSON for all others."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
@@ -77,7 +77,7 @@ def stringified(value: object) -> str:
 
 
 def _go_order(value: object) -> object:
-    """Sort the keys of a map, as Go prints them."""
+    """Sort the keys of a map, as Go does."""
     if isinstance(value, dict):
         return {key: _go_order(value[key]) for key in sorted(value)}
     return [_go_order(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,6 +1,6 @@
 """Kuadrant's AuthPolicy: an auth scheme for requests to a Gateway, a listener, a route, or a rule of a route.
 
-Of all policies on the way to a rule one effective policy is left (`effective`), which is enforced there.
+All policies that govern a rule are merged to one effective policy (`effective`), which is enforced there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VERSIONS = ("v1", "v1beta3")
 
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
-    from eastgate.dialects.kuadrant.policies import meaning, shapes  # auth schemes are a large model, and few have any
+    from eastgate.dialects.kuadrant.policies import meaning, shapes  # a large model, and most folders need none
 
     read = reader(shapes.AUTH_POLICY, meaning.auth_policy)
     return read(document, without_nulls(root), settings, reporter)

@@ -1,4 +1,4 @@
-"""From the AuthPolicies on the way to a rule of a route to its layer: one effective policy, and one scheme to ask.
+"""Assemble the AuthPolicies that govern a rule of a route to its layer: one effective policy, with one scheme to ask.
 
 [Observe(audit), AskAll]
 """
@@ -30,7 +30,7 @@ from eastgate.ir import (
 
 
 def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
-    """Return the layer of a rule of a route. Where several policies may be the effective one, ALL are asked."""
+    """Return the layer of a rule of a route. If several policies may be the effective one, ALL of them are asked."""
     counting = [attachment for attachment in attached if not attachment.policy.deleted]
     policies = [attachment.policy for attachment in counting]
     stages: list[Stage] = []
@@ -48,7 +48,7 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
 
 
 def _possible(attached: Sequence[Attachment[Policy]]) -> Iterator[list[Policy]]:
-    """Yield the policies in force on the way, by each listener that requests may come in by."""
+    """Yield the policies in force for the rule, for each listener through which requests may arrive."""
     in_force = [attachment for attachment in attached if not attachment.policy.audit]
     certain = [attachment.policy for attachment in in_force if not attachment.perhaps]
     yield certain
@@ -60,8 +60,8 @@ def _possible(attached: Sequence[Attachment[Policy]]) -> Iterator[list[Policy]]:
 
 
 def _described(effective: Effective) -> EffectivePolicy:
-    """Return the effective policy as data for reports, in the order in which its sections are evaluated."""
-    from eastgate.dialects.kuadrant.schemes import SchemeSection  # only where there is an AuthPolicy
+    """Return the effective policy as data for reports. Its sections are in the order of evaluation."""
+    from eastgate.dialects.kuadrant.schemes import SchemeSection  # only if there is an AuthPolicy
 
     order = [str(section) for section in (SchemeSection.PATTERNS, SchemeSection.CONDITIONS, *SchemeSection)]
     in_force = sorted(effective.rules.items(), key=lambda rule: order.index(rule[0].section))

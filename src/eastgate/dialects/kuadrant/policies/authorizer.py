@@ -1,4 +1,4 @@
-"""The scheme of an effective policy as an authorizer, whose rulings name the policy that the deciding rule is of."""
+"""The scheme of an effective policy as an authorizer. Its rulings name the policy of the deciding rule."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _SECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class EffectiveAuthorizer(SchemeAuthorizer):
-    """Evaluates the scheme of an effective policy; `origins` are those of its rules."""
+    """Evaluates the scheme of an effective policy. `origins` are the origins of its rules."""
 
     origins: Mapping[RuleKey, Origin] = field(default_factory=dict, compare=False, repr=False)
 
     def origin_of(self, judged: Judgement) -> Origin | None:
-        """Return the origin of the rule that refused; of an allowed request, of what recognized the caller."""
+        """Return the origin of the rule that refused; for an allowed request, of the recognizing identity."""
         if judged.allowed:
             return self.origins.get(RuleKey(SchemeSection.AUTHENTICATION, judged.recognized_by or ""))
         return next((self._origin(step) for step in reversed(judged.steps) if step.verdict in DECISIVE), None)

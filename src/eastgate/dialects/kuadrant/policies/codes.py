@@ -1,4 +1,4 @@
-"""Codes of the errors in today's AuthPolicy. Those of the rules in it are in `schemes`."""
+"""Codes of the errors in today's AuthPolicy. The codes of its rules are in `schemes`."""
 
 from eastgate.basics.diagnostics import Code, Severity
 
@@ -30,8 +30,8 @@ NO_RULES = Code(
 NO_SUCH_TARGET = Code(
     "EG5026",
     "target or section that no manifest declares",
-    "Where it does not exist the policy is not accepted (TargetNotFound), and guards nothing. A Gateway that a route "
-    "asks for is taken to exist elsewhere.",
+    "If the target does not exist, the policy is not accepted (TargetNotFound), and guards nothing. A Gateway that a "
+    "route names counts as existing elsewhere.",
     Severity.WARNING,
     needs_cluster=True,
 )

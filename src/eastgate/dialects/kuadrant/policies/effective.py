@@ -1,12 +1,12 @@
-"""The effective policy: what is left of all policies on the way to a rule of a route.
+"""The effective policy: the result of merging all policies that govern a rule of a route.
 
-From the most specific policy to the least (a rule of a route, the route, the listener, the Gateway; of two on one
-target the newer is the more specific), each is merged in by its own strategy:
+The policies are merged from the most specific to the least specific target: a rule of a route, the route, the listener,
+the Gateway. Of two policies on one target, the newer is more specific. Each policy is merged by its own strategy:
 
-    atomic defaults    they count only where there are no more specific rules at all
-    atomic overrides   nothing else counts
-    merged defaults    those of its rules that the more specific policies have none of that name for
-    merged overrides   its rules, and those of more specific policies of other names
+    atomic defaults    count only if there are no more specific rules at all.
+    atomic overrides   are the only rules that count.
+    merged defaults    add each rule whose name no more specific policy has.
+    merged overrides   replace each more specific rule of the same name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Shadowed:
-    """A rule that is not in force, with its policy, and the policies that it gave way to."""
+    """A rule that is not in force, its policy, and the policies that override it."""
 
     key: RuleKey
     policy: Policy
@@ -37,7 +37,7 @@ class Shadowed:
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """The rules in force, each with its policy; those that are not; and all policies on the way.
+    """The rules in force, each with its policy; the other rules; and all policies that were merged.
 
     Policies are sorted, the most specific first.
     """
@@ -48,29 +48,29 @@ class Effective:
 
     @property
     def nodes(self) -> dict[tuple[str, str], Node]:
-        """Return the rules in force as they are written, by section and name."""
+        """Return the rules in force as written, by section and name."""
         return {key: policy.rules[key] for key, policy in self.rules.items()}
 
     @property
     def sources(self) -> tuple[Policy, ...]:
-        """Return the policies that rules in force come from, the most specific first."""
+        """Return the policies with rules in force, the most specific first."""
         contributing = {id(policy) for policy in self.rules.values()}
         return tuple(policy for policy in self.policies if id(policy) in contributing)
 
     @property
     def overridden(self) -> tuple[Policy, ...]:
-        """Return the policies of which no rule is in force, the most specific first."""
+        """Return the policies without rules in force, the most specific first."""
         contributing = {id(policy) for policy in self.rules.values()}
         return tuple(policy for policy in self.policies if id(policy) not in contributing)
 
 
 def by_specificity(policies: Iterable[Policy]) -> list[Policy]:
-    """Sort policies on one way, the most specific first."""
+    """Sort policies for one rule, the most specific first."""
     return sorted(policies, key=_rank, reverse=True)
 
 
 def _rank(policy: Policy) -> tuple[int, bool, str, str, str]:
-    """Rank a policy by its target and its age."""
+    """Return the sort key of a policy: its target and its age."""
     target = policy.target
     if isinstance(target, RulesOfGateway):
         depth = 0 if target.listener is None else 1
@@ -80,12 +80,15 @@ def _rank(policy: Policy) -> tuple[int, bool, str, str, str]:
 
 
 def age_of(policy: Policy) -> tuple[bool, str, str, str]:
-    """Return what policies are sorted by, the oldest first. One without an age is yet to be created, and the newest."""
+    """Return the sort key for age, the oldest first.
+
+    A policy without a creation time is yet to be created, and so the newest.
+    """
     return policy.created is None, policy.created or "", policy.ref.namespace or "", policy.ref.name
 
 
 def fold(policies: Iterable[Policy]) -> Effective:
-    """Return what is left of the policies on one way."""
+    """Return the effective policy of policies that govern the same rule."""
     in_order = tuple(by_specificity(policies))
     rules: dict[RuleKey, Policy] = {}
     shadowed: dict[tuple[RuleKey, Policy], Shadowed] = {}
@@ -106,7 +109,10 @@ def fold(policies: Iterable[Policy]) -> Effective:
 
 
 def _shadow(policy: Policy, specific: Sequence[Policy], rules: Mapping[RuleKey, Policy]) -> list[Shadowed]:
-    """Return what a policy and more specific ones shadow of each other; `rules` are those in force without it."""
+    """Return the rules that a policy and more specific ones shadow in each other.
+
+    `rules` are in force without the policy.
+    """
     of_others = [(key, other) for other in specific for key in other.rules]
     match policy.block, policy.strategy:
         case Block.OVERRIDES, Strategy.ATOMIC:

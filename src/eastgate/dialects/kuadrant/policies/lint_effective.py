@@ -1,4 +1,4 @@
-"""Findings about effective policies: what folding made of several policies, and whom it lets in."""
+"""Findings about effective policies: surprising merges, and access that they allow by mistake."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _ATOMIC = (Shadowing.ATOMIC_DEFAULTS, Shadowing.ATOMIC_OVERRIDES)
 
 
 def find_in_effective(policies: Sequence[Policy], context: Context) -> Iterator[Finding]:
-    """Report what is surprising in effective policies; each text once, with the first rule of a route that shows it."""
+    """Report surprising effective policies.
+
+    Each text is reported once, with the first rule of a route that shows it.
+    """
     seen: set[tuple[str, Span | None]] = set()
     for rule, effective in effective_policies(policies, context.world):
         way = _Way.of(rule, effective, context)
@@ -58,7 +61,7 @@ def _findings(way: _Way) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A rule of a route, its effective policy, the scheme of that, and the shortest request that takes the rule."""
+    """A rule of a route with its effective policy, its scheme, and the shortest request that takes the rule."""
 
     rule: RuleNamed
     effective: Effective
@@ -72,16 +75,16 @@ class _Way:
         return cls(rule, effective, scheme_from(effective.nodes, namespace), context, _shortest(rule, context.world))
 
     def of_section(self, section: SchemeSection) -> dict[RuleKey, Policy]:
-        """Return the rules in force of a section, each with its policy."""
+        """Return the rules in force in a section, each with its policy."""
         return {key: policy for key, policy in self.effective.rules.items() if key.section == section}
 
     def allowed(self) -> RequestFacts | None:
-        """Return a request of nobody in particular that is let in; None where none is found."""
+        """Return an anonymous request that is allowed, or None."""
         services = services_in(self.context.world, None, authorino_compat=False)
         return next((facts for facts in self.requests() if evaluate(self.scheme, facts, services).allowed), None)
 
     def requests(self) -> Iterator[RequestFacts]:
-        """Yield requests of nobody in particular, with each method."""
+        """Yield anonymous requests, with each method."""
         return (replace(self.facts, method=method) for method in _METHODS)
 
     def example(self, facts: RequestFacts) -> str:
@@ -93,7 +96,7 @@ class _Way:
         return self.context.command(question)
 
     def subjects(self, *policies: Policy) -> tuple[str, ...]:
-        """Return the policies and the route, as findings name them."""
+        """Return the policies and the route, for the subjects of a finding."""
         route = self.rule.route
         return *(str(policy.ref) for policy in policies), f"{route.kind}/{route.namespace}/{route.name}"
 
@@ -112,7 +115,7 @@ def _shortest(rule: RuleNamed, world: World) -> RequestFacts:
     return sample_request("GET", path, host)
 
 
-# What folding made of several policies
+# Surprising merges
 
 
 def _dropped_authentication(way: _Way) -> Iterator[Finding]:
@@ -128,7 +131,7 @@ def _dropped_authentication(way: _Way) -> Iterator[Finding]:
         return
     rule, names = dropped[0], enumerated([f"`{rule.key.name}`" for rule in dropped])
     source = way.effective.sources[0]
-    why = "whose defaults are atomic" if rule.why is Shadowing.ATOMIC_DEFAULTS else "since its overrides are atomic"
+    why = "whose defaults are atomic" if rule.why is Shadowing.ATOMIC_DEFAULTS else "because its overrides are atomic"
     message = f"{source.ref} has no authentication, and drops {names} of {rule.policy.ref}, {why}: {way.rule} is open"
     help_ = "write authentication here as well, or strategy: merge there"
     subjects = way.subjects(source, rule.policy)
@@ -144,7 +147,8 @@ def _widened_authentication(way: _Way) -> Iterator[Finding]:
     own = [key for key, policy in entries.items() if policy is last]
     others = enumerated([f"`{key.name}` of {policy.ref}" for key, policy in entries.items() if policy is not last])
     message = (
-        f"whom `{own[0].name}` of {last.ref} recognizes need not be known to {others}: one is enough at {way.rule}"
+        f"a caller that `{own[0].name}` of {last.ref} recognizes may be unknown to {others}: one is enough at "
+        f"{way.rule}"
     )
     help_ = "give them the same name, so that one replaces the other, or check the caller in authorization"
     subjects = way.subjects(*policies)
@@ -162,15 +166,15 @@ def _condition_of_another(way: _Way) -> Iterator[Finding]:
     if not guarded:
         return
     names = enumerated([f"{key.section} `{key.name}` of {policy.ref}" for key, policy in guarded])
-    message = f"where this `when` of {source.ref} does not hold, {names} is skipped as well"
-    help_ = "write the condition in `when` of the rules that it is meant for"
+    message = f"if this `when` of {source.ref} does not hold, {names} is skipped as well"
+    help_ = "write the condition in the `when` of the intended rules"
     subjects = way.subjects(source, *dict.fromkeys(policy for _, policy in guarded))
     skipped = (facts for facts in way.requests() if _outcomes(way.scheme.when, facts) == FAILS)
     example = next(map(way.example, skipped), None)
     yield Finding(codes.CONDITION_OF_ANOTHER_POLICY, message, source.rules[when].span, help_, subjects, example)
 
 
-# What errs
+# Errors
 
 
 def _erring_conditions(way: _Way) -> Iterator[Finding]:
@@ -179,7 +183,7 @@ def _erring_conditions(way: _Way) -> Iterator[Finding]:
         return
     for condition in leaves(way.scheme.when):
         if isinstance(condition, CelPredicate) and _outcomes(condition, way.facts) == ERRS:
-            message = f"`{condition.text}` errs for a request that has not what it looks at: it is refused"
+            message = f"`{condition.text}` errs for a request without the values that it reads: the request is refused"
             help_ = "test that a value exists before it is used: 'name' in request.headers && .."
             subjects, example = way.subjects(source), way.example(way.facts)
             yield Finding(codes.ERRING_CONDITION, message, condition.span, help_, subjects, example)
@@ -193,7 +197,7 @@ def _dangling_references(way: _Way) -> Iterator[Finding]:
     for condition in all_conditions(way.scheme):
         for leaf in leaves(condition):
             if isinstance(leaf, MissingPatterns):
-                message = f"no policy that counts at {way.rule} has patterns named `{leaf.name}`"
+                message = f"no policy in force at {way.rule} has patterns named `{leaf.name}`"
                 help_ = f"write patterns: {{{leaf.name}: {{allOf: [..]}}}}"
                 subjects = way.subjects(*way.effective.sources)
                 yield Finding(codes.DANGLING_PATTERN_REF, message, leaf.span, help_, subjects)
@@ -203,9 +207,9 @@ def _asks_nothing(way: _Way) -> Iterator[Finding]:
     if any(way.of_section(section) for section in _CHECKED):
         return
     if any(rule.key.section == SchemeSection.AUTHENTICATION for rule in way.effective.shadowed):
-        return  # that is a finding of its own
+        return  # an effective policy without authentication is another finding
     source = way.effective.sources[0]
-    message = f"{source.ref} has neither authentication nor authorization: everybody is let in at {way.rule}"
+    message = f"{source.ref} has neither authentication nor authorization: every caller is allowed at {way.rule}"
     help_ = "write authentication, or let it be merged with a policy that has some"
     subjects, example = way.subjects(source), way.example(way.facts)
     yield Finding(codes.ASKS_NOTHING, message, source.name_span, help_, subjects, example)

@@ -1,4 +1,4 @@
-"""From a checked document to its meaning."""
+"""Converts checked documents to AuthPolicies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
 
 
 def _moment(metadata: Node, name: str) -> str | None:
-    """Return a time of an object; None where it has none, which may be written as null."""
+    """Return a time of an object; None if it has none or null."""
     time = metadata.get(name)
     return moment(time.value) if time is not None else None
 
@@ -61,7 +61,7 @@ def _target(ref: Node, namespace: str) -> RulesOfGateway | RulesOfRoute:
 
 
 def _rules(proper: Node) -> Iterator[tuple[RuleKey, Node]]:
-    """Yield the rules of a block, each with its key. Conditions are one rule, and none where there are none."""
+    """Yield the rules of a block, each with its key. All conditions together are one rule, if there are any."""
     patterns = proper.get("patterns")
     for name, node in patterns.items() if patterns is not None else ():
         yield RuleKey(SchemeSection.PATTERNS, name), node

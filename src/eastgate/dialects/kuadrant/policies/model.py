@@ -16,21 +16,21 @@ from eastgate.reading.manifests.node import Node
 
 
 class Block(enum.StrEnum):
-    """The standing of a policy's rules beside those of more specific policies."""
+    """The precedence of a policy's rules over those of more specific policies."""
 
     DEFAULTS = "defaults"
     OVERRIDES = "overrides"
 
 
 class Strategy(enum.StrEnum):
-    """The way in which rules of two policies become those of one."""
+    """The way to merge the rules of two policies."""
 
     ATOMIC = "atomic"
     MERGE = "merge"
 
 
 class RuleKey(NamedTuple):
-    """The name by which rules of several policies replace each other. A section with one rule has no names."""
+    """The name by which rules of several policies replace each other. The single rule of a section has no name."""
 
     section: str
     name: str
@@ -41,10 +41,10 @@ class RuleKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A policy. Two are equal only if they are the same object: a changed policy is another.
+    """An AuthPolicy. Two are equal only if they are the same object: a changed policy is another object.
 
-    `written`: the field that has the rules, None where they are in the spec itself, which makes them defaults. One that
-    is being `deleted` no longer counts.
+    `written` is the field with the rules. None means that they are in the spec itself, which makes them defaults. A
+    policy that is being `deleted` is no longer in force.
     """
 
     ref: PolicyRef
@@ -65,7 +65,7 @@ class Policy:
 
     @property
     def block(self) -> Block:
-        """Return the standing of its rules."""
+        """Return the precedence of its rules."""
         return self.written or Block.DEFAULTS
 
     @property

@@ -1,4 +1,4 @@
-"""The placement and the origins of the layer at a rule of a route: as data, with words for people in `str`."""
+"""The placement and the origins of the layer at a rule of a route: as structured data, with text in `str`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EffectiveRules:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveScope:
-    """The reason for which these rules are asked: the policies that gave some, and those of which none is left."""
+    """The reason why these rules are asked: the policies with rules in force, and the overridden policies."""
 
     refs: tuple[PolicyRef, ...]
     overridden: tuple[PolicyRef, ...] = ()
@@ -54,4 +54,4 @@ class EffectiveScope:
         named = "the effective policy of " + " and ".join(map(str, self.refs))
         if not self.overridden:
             return named
-        return f"{named}; nothing is left of {' and '.join(map(str, self.overridden))}"
+        return f"{named}; no rule of {' and '.join(map(str, self.overridden))} is in force"

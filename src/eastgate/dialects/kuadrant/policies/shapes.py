@@ -14,7 +14,7 @@ from eastgate.reading.manifests.shapes import Cel, Choice, Field, Record, Text, 
 from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
-# Demands of the CRD on an AuthPolicy beyond the types of its fields. Each function checks one demand.
+# Checks of an AuthPolicy beyond the types of its fields, as in the CRD. Each function is one check.
 
 
 KINDS = ("HTTPRoute", "GRPCRoute", "Gateway")
@@ -53,7 +53,7 @@ def target(ref: Node, to: Checking) -> None:
     ),
 )
 def one_block(spec: Node, to: Checking) -> None:
-    """Reject rules in two of the spec itself, `defaults` and `overrides`."""
+    """Reject rules in two of three places: the spec itself, `defaults` and `overrides`."""
     explicit = [name for name in ("defaults", "overrides") if name in spec]
     if len(explicit) > 1:
         message = "a policy has one of `defaults` and `overrides`, not both"
@@ -70,7 +70,7 @@ def some_rule(block: Node, to: Checking) -> None:
         return
     rules = block.get("rules")
     if rules is not None and any(section not in RULES.fields for section, _ in rules.items()):
-        return  # reported already: it is what the rules were meant to be in
+        return  # reported already: the block itself is wrong
     if rules is None or not _has_rule(rules):
         message = "at least one rule must be defined"
         way_out = "write rules: {authentication: {<name>: {..}}}, or another section with a rule in it"

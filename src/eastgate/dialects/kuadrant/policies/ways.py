@@ -1,4 +1,4 @@
-"""The effective policies of all rules of routes, each behind its listener."""
+"""The effective policies of all rules of routes, for each listener."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eastgate.dialects.kuadrant.policies.model import Policy
 def effective_policies(
     policies: Sequence[Policy], world: World, about: Policy | None = None
 ) -> Iterator[tuple[RuleNamed, Effective]]:
-    """Yield the effective policy of each rule behind a Gateway that some accepted policy, or this one, is about."""
+    """Yield the effective policy of each rule behind a Gateway that some accepted policy, or this policy, governs."""
     from eastgate.cluster.routing.rules import every_rule
 
     accepted = [policy for policy in policies if is_accepted(policy, world)]
@@ -27,12 +27,12 @@ def effective_policies(
 
 
 def is_accepted(policy: Policy, world: World) -> bool:
-    """Return whether a policy counts: it is not being deleted, decides something, and its target exists."""
+    """Return whether a policy counts: it is not being deleted, not in audit mode, and its target exists."""
     return not policy.audit and not policy.deleted and target_exists(policy, world)
 
 
 def target_exists(policy: Policy, world: World) -> bool:
-    """Return whether some manifest declares the target of a policy, and the section of it."""
+    """Return whether a manifest declares the target of a policy, and its section."""
     target = policy.target
     key = f"{target.namespace}/{target.name}"
     if isinstance(target, RulesOfGateway):

@@ -15,7 +15,7 @@ from eastgate.dialects.kuadrant.policies.ways import effective_policies, target_
 from eastgate.dialects.words import NOTHING_SELECTED, DescribedRule, Words
 from eastgate.settings import Settings
 
-# What the status of an AuthPolicy would show, and what is wrong with one beside everything else.
+# The status of an AuthPolicy, and its problems with other objects.
 
 
 def examine(policies: Collection[Policy], _settings: Settings, world: World) -> Iterator[tuple[Policy, Diagnostic]]:
@@ -27,7 +27,7 @@ def examine(policies: Collection[Policy], _settings: Settings, world: World) -> 
 
 
 def conditions(policy: Policy, policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:
-    """Return the conditions `Accepted` and `Enforced` of a policy; none of one that is being deleted."""
+    """Return the conditions `Accepted` and `Enforced` of a policy; no conditions for a policy that is being deleted."""
     if policy.deleted:
         return []
     if not target_exists(policy, world):
@@ -43,7 +43,10 @@ def _target_name(target: RulesOfGateway | RulesOfRoute) -> str:
 
 
 def _enforced(policy: Policy, policies: Sequence[Policy], world: World) -> Condition:
-    """Return whether some of its rules are in force on some way. Reasons and messages are kuadrant-operator's."""
+    """Return whether some of its rules are in force for some route rule.
+
+    Reasons and messages are kuadrant-operator's.
+    """
     if policy.audit:
         return Condition("Enforced", "False", "Unknown", "AuthPolicy only audits")
     ways = [effective for _, effective in effective_policies(policies, world, policy)]
@@ -59,9 +62,9 @@ def _enforced(policy: Policy, policies: Sequence[Policy], world: World) -> Condi
 
 
 def _overriding(policy: Policy, effective: Effective) -> Iterator[Policy]:
-    """Yield the policies whose rules are in force instead of those of a policy.
+    """Yield the policies whose rules are in force instead of the rules of this policy.
 
-    For a rule of which none of its name is in force these are all that have any.
+    For a rule whose name has no rule in force, these are all policies with rules in force.
     """
     for key in policy.rules:
         source = effective.rules.get(key)

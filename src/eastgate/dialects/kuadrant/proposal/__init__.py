@@ -1,4 +1,4 @@
-"""The AuthPolicy of Kuadrant's proposal of 2022: requests to a route or a Gateway that must pass an auth scheme."""
+"""The AuthPolicy of Kuadrant's proposal of 2022: the requests to a route or a Gateway that must pass an auth scheme."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GROUP = "apim.kuadrant.io"
 
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
-    from eastgate.dialects.kuadrant.proposal import (  # auth schemes are a large model, and few folders have any
+    from eastgate.dialects.kuadrant.proposal import (  # a large model, and most folders need none
         meaning,
         shapes,
     )

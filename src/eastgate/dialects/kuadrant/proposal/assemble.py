@@ -1,9 +1,9 @@
-"""From the AuthPolicies on a Gateway or a route to its layer.
+"""Assemble the AuthPolicies on a Gateway or a route to its layer.
 
     [Observe(audit), Deny(selected, and without a scheme), AskAll]
 
-The rules select what is sent to authorization; the rest is untouched. Of the policies on one target the oldest is in
-force. Of its schemes the one with the closest host answers.
+The rules select the requests for authorization. Other requests pass. Of the policies on one target, the oldest is in
+force. Of its schemes, the one with the closest host answers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ from eastgate.ir.paths import any_path
 
 
 def in_force(policies: Iterable[Policy]) -> Policy | None:
-    """Return the policy in force of those on one target: the oldest, then the first by name; none that only audits."""
+    """Return the policy in force of those on one target: the oldest, then the first by name.
+
+    Audited policies do not count.
+    """
     enforced = [policy for policy in policies if not policy.audit]
     return min(
         enforced, key=lambda policy: (policy.created is None, policy.created or "", policy.ref.name), default=None
@@ -62,13 +65,13 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
 
 
 def _selecting(policy: Policy) -> list[Rule]:
-    """Return the rules of a policy; where it has none, one that selects all of the target's traffic."""
+    """Return the rules of a policy. If it has none, return one rule that selects all traffic of the target."""
     rules = [Rule(_selected(rule), Origin(policy.ref, index, rule.span)) for index, rule in enumerate(policy.rules)]
     return rules or [Rule(ALWAYS, Origin(policy.ref, 0, policy.span))]
 
 
 def _stages(policy: Policy, scene: Scene) -> list[Stage]:
-    """Build the stages of what ANY rule selects: refuse hosts without a scheme, and ask the nearest scheme."""
+    """Build the stages for requests that ANY rule selects: refuse hosts without a scheme, ask the closest scheme."""
     selected = any_of([rule.when for rule in _selecting(policy)])
     every_host = [host for scheme in policy.schemes for host in scheme.hosts]
     stages: list[Stage] = []
@@ -93,7 +96,7 @@ def _stages(policy: Policy, scene: Scene) -> list[Stage]:
 
 
 def _selected(rule: HttpRule) -> Predicate:
-    """Match ALL that a rule has. Without hosts it means those of the target, which are all that arrive."""
+    """Match ALL fields of a rule. Without hosts it covers those of the target, and no other requests arrive."""
     parts: list[Predicate] = []
     if rule.hosts is not None:
         parts.append(hosts.selects(rule.hosts))

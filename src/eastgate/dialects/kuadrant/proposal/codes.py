@@ -1,4 +1,4 @@
-"""Codes of the errors in an AuthPolicy. Those of the auth schemes in it are in `schemes`."""
+"""Codes of the errors in an AuthPolicy of 2022. The codes of its auth schemes are in `schemes`."""
 
 from eastgate.basics.diagnostics import Code, Severity
 
@@ -14,7 +14,7 @@ EMPTY_LIST = Code(
     "empty list in a rule",
     "Inner fields follow OR semantics, so an empty list would match nothing, and look like no restriction.",
 )
-METHOD = Code("EG5006", "invalid method", "A method is an HTTP method in capitals, such as DELETE.")
+METHOD = Code("EG5006", "invalid method", "A method is an HTTP method in upper case, such as DELETE.")
 PATH = Code("EG5007", "invalid path", "A path begins with `/`; it may end, or begin, with one `*`.")
 RULE_HOST = Code(
     "EG5008",
@@ -29,25 +29,28 @@ SCHEME_HOST = Code(
     "to be validated”, which are the hosts of its rules.",
 )
 SAME_HOST = Code(
-    "EG5010", "two schemes for one host", "A host has one auth scheme: two would leave open which one decides."
+    "EG5010",
+    "two schemes for one host",
+    "A host has one auth scheme. With two, it would be open which of them decides.",
 )
 NO_SCHEME = Code(
     "EG5011",
     "no auth scheme",
-    "What the rules select is sent to authorization. Without a scheme nothing there lets it in: it is denied (404).",
+    "The selected requests are sent to authorization. Without a scheme they are denied (404).",
     Severity.WARNING,
 )
 TARGET_NOT_FOUND = Code(
     "EG5012",
     "target that no manifest declares",
-    "The policy guards nothing, and the hosts of its rules cannot be compared with those of its target.",
+    "The policy guards nothing, and the hosts of its rules cannot be compared with the hosts of the target.",
     Severity.WARNING,
     needs_cluster=True,
 )
 CONFLICTED = Code(
     "EG5013",
     "two policies on one target",
-    "The older one is in force, and the other one is not. Where no creation time tells, it is the first by name.",
+    "The older policy is in force, and the other one is not. If the creation times are equal or missing, the first by "
+    "name is in force.",
     Severity.WARNING,
 )
 TWO_LISTS = Code(

@@ -1,4 +1,4 @@
-"""AuthPolicies for lint, with checks of their own: conditions that may err or be evaded, sets in `any`, hosts."""
+"""AuthPolicies of 2022 for lint, with their own checks: conditions that may err or be evaded, sets in `any`, hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eastgate.dialects.linting import Context, Finding, Linting, Statements, enu
 
 
 def _statements(_policy: Policy) -> Statements:
-    """Return no statements: a scheme decides for itself, and `examine` reports missing targets."""
+    """Return no statements: a scheme decides without them, and `examine` reports missing targets."""
     return Statements(rules=(), naming=(), targets=(), target_field="targetRef", allows=False, empty_list=None)
 
 
@@ -55,11 +55,11 @@ def _check_sets_in_any(context: Context) -> Iterator[Finding]:
 
 
 def _check_uncovered_hosts(context: Context) -> Iterator[Finding]:
-    """Report hosts that the rules of a policy in force select, and that none of its schemes is for."""
+    """Report hosts that the rules of a policy in force select, and that have no scheme."""
     policies = _policies(context)
     for policy in policies:
         if not policy.schemes or in_force(other for other in policies if other.target == policy.target) is not policy:
-            continue  # that it has no schemes has been reported while reading
+            continue  # the reader has reported that it has no schemes
         covered = [host for scheme in policy.schemes for host in scheme.hosts]
         for host, span in _selected(policy, context):
             if not any(is_inside(host, scheme) for scheme in covered):

@@ -1,4 +1,4 @@
-"""From a checked document to its meaning."""
+"""Converts checked documents to AuthPolicies of 2022."""
 
 from __future__ import annotations
 

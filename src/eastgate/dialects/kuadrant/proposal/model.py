@@ -1,4 +1,4 @@
-"""An AuthPolicy."""
+"""An AuthPolicy of 2022."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HttpRule:
-    """A selection of requests that must be authorized: ALL lists match, by ANY of their entries. None matches all."""
+    """Selects requests that must be authorized: ALL lists match, each by ANY entry. None matches all."""
 
     hosts: tuple[str, ...] | None
     methods: tuple[str, ...] | None
@@ -28,7 +28,7 @@ class HttpRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A policy. Two are equal only if they are the same object: a changed policy is another."""
+    """An AuthPolicy of 2022. Two are equal only if they are the same object: a changed policy is another object."""
 
     ref: PolicyRef
     span: Span

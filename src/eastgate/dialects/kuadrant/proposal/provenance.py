@@ -1,4 +1,4 @@
-"""The placements and the origins of AuthPolicy's layers and rules: as data, with words for people in `str`."""
+"""The placements and the origins of AuthPolicy's layers and rules: as structured data, with text in `str`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StageName(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SchemeNumber:
-    """One of a policy's auth schemes, from 0."""
+    """The index of one of a policy's auth schemes, from 0."""
 
     index: int
     kind: ClassVar[RuleKind] = RuleKind.SCHEME
@@ -32,4 +32,4 @@ class SchemeNumber:
 
 
 WITHOUT_SCHEME = ImpliedRule(RuleKind.UNCOVERED, "without an auth scheme for this host")
-"""The rule for requests that a policy selects and has no scheme for."""
+"""The rule for requests that a policy selects and that have no scheme."""

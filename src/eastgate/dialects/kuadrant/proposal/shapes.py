@@ -31,9 +31,9 @@ from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.reading.manifests.shapes.shape import NOT_COMPARABLE, path_with_wildcard, whole
 from eastgate.settings import Settings
 
-# Demands of the proposal on an AuthPolicy beyond the types of its fields. Each function checks one demand.
+# Checks of an AuthPolicy beyond the types of its fields, as in the proposal. Each function is one check.
 #
-# What needs the target is in `status.py`.
+# Checks that need the target are in `words.py`.
 
 
 Checking = Check[Settings]
@@ -65,13 +65,13 @@ def target(ref: Node, to: Checking) -> None:
     )
 )
 def own_namespace(document: Node, to: Checking) -> None:
-    """Require that the target is in the policy's own namespace."""
+    """Require a target in the policy's own namespace."""
     target_ref = document["spec"].get("targetRef")
     of_target = target_ref.get("namespace") if target_ref is not None else None
     own = document["metadata"].get("namespace")
     home = own.value if own is not None else to.context.namespace
     if not isinstance(home, str) or dns_label_problem(home) is not None:
-        return  # the policy's namespace is wrong, which is reported
+        return  # the policy's namespace is invalid, which is reported
     if of_target is not None and isinstance(of_target.value, str) and of_target.text != home:
         message = f"only local objects can be referred to: the policy is in {home}, and not in {quoted(of_target.text)}"
         to.report(codes.OTHER_NAMESPACE, message, of_target, help="remove it, or move the policy to its target")
@@ -87,7 +87,7 @@ _METHOD = regex(r"[A-Z0-9!#$%&'+.^_`|~-]+")
 
 @constraint(pattern=whole(rf"\*|{_METHOD.pattern}"))
 def method(node: Node, to: Checking) -> None:
-    """Require a method, in capitals as requests have it."""
+    """Require a method in upper case, as in requests."""
     text = node.text
     if text != "*" and not _METHOD.fullmatch(text):
         way_out = f"write {text.upper()}" if _METHOD.fullmatch(text.upper()) else "write a method such as GET, or *"
@@ -96,7 +96,7 @@ def method(node: Node, to: Checking) -> None:
 
 @constraint(pattern=path_with_wildcard(spaces=False), not_={"pattern": NOT_COMPARABLE})
 def path(node: Node, to: Checking) -> None:
-    """Require a path in the form in which requests are compared: in another one it would select nothing."""
+    """Require a path in its canonical form. In another form it would select no request."""
     problem = _path_problem(node.text)
     if problem is not None:
         reason, way_out = problem
@@ -112,7 +112,7 @@ def _path_problem(text: str) -> tuple[str, str] | None:
     if not text.startswith(("/", "*")):
         return "it does not begin with /", f"write /{text}"
     if re.search(r"\s", text) and control_character(text) is None:
-        return "it has a space in it", "remove it, or write %20"
+        return "it contains a space", "remove it, or write %20"
     return path_problem(text, wildcard=True)
 
 
@@ -123,14 +123,14 @@ def _path_problem(text: str) -> tuple[str, str] | None:
     )
 )
 def one_word_for_schemes(spec: Node, to: Checking) -> None:
-    """Reject a scheme beside a list of schemes."""
+    """Reject a single scheme beside a list of schemes."""
     if "authSchemes" in spec and "authScheme" in spec:
         message = "a policy has one of `authSchemes` and `authScheme`, not both"
         to.report(codes.TWO_LISTS, message, spec.key_span("authScheme"), help="write it into `authSchemes`")
 
 
 def some_scheme(spec: Node, to: Checking) -> None:
-    """Report a policy without a scheme, which denies all that it selects."""
+    """Report a policy without a scheme, which denies all selected requests."""
     schemes = spec.get("authSchemes")
     if "authScheme" not in spec and (schemes is None or not list(schemes)):
         what = "that the rules select" if spec.get("rules") else "to the target"
@@ -145,7 +145,7 @@ def some_scheme(spec: Node, to: Checking) -> None:
     )
 )
 def one_scheme_for_a_host(schemes: Node, to: Checking) -> None:
-    """Reject two schemes for one host, which leave open which of them decides."""
+    """Reject two schemes for one host, because it would be open which of them decides."""
     seen: dict[str, int] = {}
     for index, scheme in enumerate(schemes):
         for node in scheme.get("hosts") or ():
@@ -215,7 +215,7 @@ _RESOURCE: Record[Settings] = resource(
                 _target,
                 required=True,
                 help=_TARGET_HELP,
-                about="The HTTPRoute or the Gateway whose requests the policy is about.",
+                about="The HTTPRoute or the Gateway whose requests the policy governs.",
             ),
             "rules": Field(
                 ListOf(_rule, "a list of rules"),
@@ -223,11 +223,11 @@ _RESOURCE: Record[Settings] = resource(
             ),
             "authSchemes": Field(
                 ListOf(SCHEME, "a list of auth schemes", one_scheme_for_a_host, served=32),
-                about="How callers are recognized and authorized: one scheme for each host of requests.",
+                about="Authentication and authorization of callers: one scheme for each host of requests.",
             ),
             "authScheme": Field(
                 LONE_SCHEME,
-                about="The one scheme of a policy, in place of `authSchemes`: for all hosts where it names none.",
+                about="The one scheme of a policy, instead of `authSchemes`. Without hosts it is for all hosts.",
             ),
         },
         rules=(some_scheme, one_word_for_schemes),

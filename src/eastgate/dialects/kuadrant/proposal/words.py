@@ -16,13 +16,13 @@ from eastgate.dialects.words import NOTHING_SELECTED, DescribedRule, Words
 from eastgate.reading.manifests.shapes import enumerated, quoted
 from eastgate.settings import Settings
 
-# Compares AuthPolicies with the rest of the cluster: with their targets, and with each other.
+# Compares AuthPolicies with other objects of the cluster: with their targets, and with each other.
 #
-# A policy has one condition, `Available`: whether it guards its target, and if not, why not.
+# A policy has one condition, `Available`: whether it guards its target, with the reason if not.
 
 
 def examine(policies: Collection[Policy], _settings: Settings, world: World) -> Iterator[tuple[Policy, Diagnostic]]:
-    """Report missing targets, hosts outside of those of the target, and policies that conflict."""
+    """Report missing targets, hosts outside of the target's hosts, and policies that conflict."""
     together: dict[RouteNamed | GatewayNamed, list[Policy]] = {}
     for policy in policies:
         together.setdefault(policy.target, []).append(policy)
@@ -50,7 +50,7 @@ def _available(policy: Policy, policies: Sequence[Policy], world: World) -> Cond
 
 
 def _findings(policy: Policy, together: Sequence[Policy], world: World) -> Iterator[Diagnostic]:
-    """Diagnose one policy; `together` are all policies that have its target."""
+    """Diagnose one policy. `together` are all policies with the same target."""
     hostnames = _hostnames(policy, world)
     if hostnames is None:
         message = f"no manifest declares {_kind(policy)} {policy.target.namespace}/{policy.target.name}"
@@ -71,19 +71,19 @@ def _rule_hosts(policy: Policy, hostnames: list[str] | None) -> Iterator[Diagnos
         for host, span in zip(rule.hosts or (), rule.host_spans, strict=True):
             if not _is_inside_any(host, hostnames):
                 message = f"rule host ({quoted(host)}) does not follow any hierarchical constraints"
-                way_out = f"write a host inside of those of the HTTPRoute: {_listed(hostnames)}"
+                way_out = f"write a host within the hosts of the HTTPRoute: {_listed(hostnames)}"
                 yield Diagnostic(codes.RULE_HOST, message, span, way_out)
 
 
 def _scheme_hosts(policy: Policy, hostnames: list[str] | None) -> Iterator[Diagnostic]:
     hosts, whose = [host for rule in policy.rules for host in rule.hosts or ()], "the rules"
-    if not policy.rules or any(rule.hosts is None for rule in policy.rules):  # which means those of the target
+    if not policy.rules or any(rule.hosts is None for rule in policy.rules):  # no hosts: those of the target
         hosts, whose = [*(hostnames if hostnames is not None else [ANY]), *hosts], f"the {_kind(policy)}"
     for scheme, (_, spans) in zip(policy.schemes, policy.scheme_spans, strict=True):
         for host, span in zip(scheme.hosts if spans else (), spans, strict=True):
             if not _is_inside_any(host, hosts):
                 message = f"scheme host ({quoted(host)}) does not match any host of the rules"
-                way_out = f"write a host inside of those of {whose}: {_listed(hosts)}"
+                way_out = f"write a host within the hosts of {whose}: {_listed(hosts)}"
                 yield Diagnostic(codes.SCHEME_HOST, message, span, way_out)
 
 
@@ -96,7 +96,7 @@ def _listed(hosts: Sequence[str]) -> str:
 
 
 def _hostnames(policy: Policy, world: World) -> list[str] | None:
-    """Return the hostnames of the target; `*` where it has none; None where it does not exist."""
+    """Return the hostnames of the target; `*` if it has none; None if it does not exist."""
     target = policy.target
     if isinstance(target, RouteNamed):
         route = world.routes.get(f"HTTPRoute/{target.namespace}/{target.name}")
@@ -106,7 +106,7 @@ def _hostnames(policy: Policy, world: World) -> list[str] | None:
 
 
 def _another_target(policy: Policy, world: World) -> str:
-    """Suggest what may have been meant by a target that does not exist."""
+    """Suggest a target for one that does not exist."""
     target = policy.target
     routes = (route for route in world.routes.values() if route.kind == "HTTPRoute")
     targets = routes if _kind(policy) == "HTTPRoute" else world.gateways.values()
@@ -123,7 +123,7 @@ def _kind(policy: Policy) -> str:
 
 
 def _rules(policy: Policy) -> list[DescribedRule]:
-    from eastgate.dialects.kuadrant.authorino.model import METHOD_NAMES  # only where there is an AuthPolicy
+    from eastgate.dialects.kuadrant.authorino.model import METHOD_NAMES  # only if there is an AuthPolicy
 
     described = [DescribedRule("SELECT", (_selected(rule),), None, rule.span) for rule in policy.rules]
     described = described or [DescribedRule("SELECT", ("all traffic of the target",), None, policy.span)]

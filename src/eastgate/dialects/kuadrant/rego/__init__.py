@@ -1,8 +1,9 @@
-"""Rego, as OPA evaluates it, for policies that are given as text.
+"""Rego, as OPA evaluates it, for modules that are given as text.
 
-Only what is known to be decided as OPA decides it is supported: the language before version 1 with its later keywords,
-and the built-in functions that have been compared with OPA's. Everything else is a problem of the module, told when
-it is read. An evaluation is bounded in steps and sizes; past a bound there is no answer, which denies.
+Eastgate supports the part of Rego whose decisions were compared with OPA's: the language before version 1 with its
+later keywords, and some built-in functions. Everything else is a problem of the module, and is
+reported when the module is read. An evaluation is limited in steps and sizes. Over a limit there is no answer, which
+denies.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PROGRAMS: Final = SizedCache[tuple[str, int, str | None], RegoProgram | Unsuppo
 
 
 def program(module: str, version: int = 0, default: str | None = None) -> RegoProgram | UnsupportedModule:
-    """Compile a module without its `package` line, or return what is wrong with it."""
+    """Compile a module without its `package` line, or return its problem."""
     return _PROGRAMS.get((module, version, default), lambda: (_compile(module, version, default), len(module)))
 
 
@@ -37,17 +38,17 @@ def _compile(module: str, version: int, default: str | None) -> RegoProgram | Un
             )
         return compile_module(parsed)
     except UnsupportedModule as problem:
-        return problem.with_traceback(None)  # it is kept, and what it was found in is not
+        return problem.with_traceback(None)  # the cache must not keep the traceback
     except RecursionError:
         return UnsupportedModule("the module is nested too deeply")
 
 
 def evaluate(program: RegoProgram, input_: object, now: int, budget: StepBudget | None = None) -> dict[str, object]:
-    """Return the values of all rules that have one, as JSON. `now`: nanoseconds since 1970. Raises NoAnswer."""
+    """Return the values of all rules with a value, as JSON. `now`: nanoseconds since 1970. Raises NoAnswer."""
     try:
         values = evaluate_program(program, from_json(input_), now, budget or StepBudget())
         return {name: to_json(value) for name, value in values.items()}
     except RecursionError:
         raise NoAnswer("it is too deep") from None
     except (ValueError, ArithmeticError):
-        raise NoAnswer("its input is no JSON, or it makes something that is none") from None
+        raise NoAnswer("its input or its result is not JSON") from None

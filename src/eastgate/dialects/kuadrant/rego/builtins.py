@@ -12,7 +12,7 @@ from eastgate.dialects.kuadrant.rego.values import Value
 
 __all__ = ["ACCEPTED", "ARITIES", "FUNCTIONS", "RESULTS", "Bounded", "Failed", "walked"]
 
-_DECLARED: Final = (collections, encodings, numbers, places, strings)  # importing them has filled the registry
+_DECLARED: Final = (collections, encodings, numbers, places, strings)  # the imports fill the registry
 
 FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {name: function.call for name, function in REGISTERED.items()}
 ACCEPTED: Final = {name: function.accepts for name, function in REGISTERED.items()}

@@ -1,7 +1,7 @@
-"""Compiles a module: resolves names, and orders conditions so that every variable gets a value before it is used.
+"""Compiles a module: resolves names, and orders conditions so that every variable gets a value before its use.
 
-OPA puts the conditions of a body into an order in which each variable has its value before it is needed, and refuses a
-module where there is none: `allow { not user }` with a misspelt `user` must not allow everybody.
+OPA orders the conditions of a body so that each variable has its value before it is needed. It refuses a module without
+such an order: `allow { not user }` with a misspelt `user` must not allow every caller.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ from eastgate.dialects.kuadrant.rego.syntax import (
 )
 from eastgate.dialects.kuadrant.rego.typing import rule_type, type_problem
 
-# Finds rules that depend on themselves, which OPA refuses.
+# Finds rules that depend on themselves. OPA refuses such modules.
 
 
 def check_recursion(rules: Mapping[str, tuple[RegoRule, ...]]) -> None:
-    """Raise UnsupportedModule where a rule depends on itself."""
+    """Raise UnsupportedModule if a rule depends on itself."""
     uses = {name: {use for rule in each for use in _uses(rule)} & rules.keys() for name, each in rules.items()}
     done: set[str] = set()
 
@@ -101,7 +101,7 @@ def _uses(node: object) -> Iterator[str]:
         yield from _uses(part)
 
 
-_AUTHORINO: Final = "authorino"  # what the name of the package begins with that Authorino gives a module
+_AUTHORINO: Final = "authorino"  # Authorino's package name for a module begins with this
 _DEPRECATED: Final = frozenset(
     (
         "all",
@@ -126,7 +126,7 @@ class RegoProgram:
 
     @property
     def documents(self) -> Iterator[str]:
-        """Return the names of rules that have a value by themselves, which functions have not."""
+        """Return the names of rules with a value of their own. Functions have none."""
         return (name for name, rules in self.rules.items() if rules[0].arguments is None)
 
 
@@ -175,7 +175,7 @@ class _Resolver:
             raise UnsupportedModule(f"{problem}, in the rule {rule.name}") from None
 
     def _rule(self, rule: RegoRule, scope: dict[str, str] | None = None) -> RegoRule:
-        if scope is None:  # the rules after `else` have the arguments of the first
+        if scope is None:  # the rules after `else` have the arguments of the first rule
             names = {name for term in rule.arguments or () for name in variables(term)}
             scope = {name: self._new(name) for name in sorted(names)}
         arguments = None if rule.arguments is None else tuple(self._term(term, scope) for term in rule.arguments)
@@ -186,7 +186,7 @@ class _Resolver:
         outer = after | bound
         heads: list[Term | None] = []
         extra: list[Literal] = []
-        for term in head:  # a reference in a head may give values to its variables, like a condition before it
+        for term in head:  # a reference in a head can bind variables, like a condition before it
             if term is not None and not isinstance(term, Var | Scalar):
                 name = self._new("head")
                 extra.append(Assign(Var(name), term))
@@ -207,8 +207,9 @@ class _Resolver:
         return f"{name}#{self._fresh}"
 
     def _scope_of(self, body: Body, scope: Mapping[str, str]) -> dict[str, str]:
-        """Return the scope of a body: what `some` and `:=` declare is new in all of it, and may be used after that
-        only.
+        """Return the scope of a body.
+
+        `some` and `:=` declare a new variable for the whole body, for use after the declaration.
         """
         names: list[str] = []
         above: set[str] = set()
@@ -259,7 +260,7 @@ class _Resolver:
     def _literal(self, literal: Literal, scope: Mapping[str, str]) -> Literal:
         match literal:
             case Holds(Call("print")):
-                return Holds(Scalar(True))  # OPA takes it away where nobody listens
+                return Holds(Scalar(True))  # OPA removes it if there is no listener
             case Holds(Call(name, arguments)) if self._has_output(name, len(arguments)):
                 return self._literal(Unify(arguments[-1], Call(name, arguments[:-1])), scope)
             case Holds(term):
@@ -292,7 +293,10 @@ class _Resolver:
                 return With(self._literal(inner_literal, scope), changed)
 
     def _has_output(self, name: str, count: int) -> bool:
-        """Return whether a call has one argument more than the function takes, which is unified with the result."""
+        """Return whether a call has one argument more than the function takes.
+
+        The last argument is then unified with the result.
+        """
         arity = self._arities[name] if name in self._arities else ARITIES.get(name)
         return arity is not None and count == arity + 1
 
@@ -338,7 +342,7 @@ class _Resolver:
             return self._imports[name]
         if name in self._arities:
             if self._arities[name] is not None:
-                raise UnsupportedModule(f"the function {name} must be called")
+                raise UnsupportedModule(f"the function {name} must be used in a call")
             return Var(RULE + name)
         return Var(name)
 
@@ -357,7 +361,10 @@ class _Resolver:
 
 
 def _check_package(term: Term) -> Term:
-    """Return the term. Raises UnsupportedModule where it may be in the package of the module itself, below `data`."""
+    """Return the term.
+
+    Raises UnsupportedModule if the term may refer to the package of the module itself, below `data`.
+    """
     match term:
         case Ref(Var("data"), (Scalar(str() as first), *_)) if first != _AUTHORINO:
             return term
@@ -367,6 +374,6 @@ def _check_package(term: Term) -> Term:
 
 
 def _negated_part(literal: Literal) -> Literal | None:
-    """Return what stands after the `not` of a literal."""
+    """Return the literal after the `not`."""
     plain = literal.literal if isinstance(literal, With) else literal
     return plain.literal if isinstance(plain, Negated) else None

@@ -1,7 +1,7 @@
 """Evaluates a program: finds all solutions of its bodies, one condition after the other.
 
-A condition gives the ways in which it holds, each with values for more variables. A function that errs gives nothing,
-as in OPA; but where that would make a `not` hold, there is no answer at all.
+A condition yields its solutions, each with values for more variables. A function that errs yields none, as in OPA. But
+if that would make a `not` hold, there is no answer at all.
 """
 
 from __future__ import annotations
@@ -53,30 +53,30 @@ from eastgate.dialects.kuadrant.rego.values import (
 Bindings: TypeAlias = Mapping[str, Value]
 
 MAX_STEPS: Final = 100_000
-FRACTION: Final = 50  # steps that it costs to count with a number that is no integer
+FRACTION_STEPS: Final = 50  # steps for arithmetic with a number that is no integer
 
 
 class NoAnswer(Exception):  # noqa: N818 - an answer of sorts, which denies
-    """The program has no answer on this input. The message repeats nothing of it."""
+    """The program has no answer for this input. The message contains nothing of the input."""
 
 
 @dataclass(slots=True)
 class StepBudget:
-    """The work that an evaluation may still do."""
+    """The remaining steps of an evaluation."""
 
     left: int = MAX_STEPS
     errors: int = 0
-    """How many calls have erred and given nothing."""
+    """The number of calls that erred."""
 
     def spend(self, steps: int = 1) -> None:
-        """Spend this many steps. Raises NoAnswer where they are too many."""
+        """Spend steps. Raises NoAnswer if there are not enough."""
         self.left -= steps
         if self.left < 0:
             raise NoAnswer("it takes too long")
 
 
 def evaluate_program(program: RegoProgram, input_: Value, now: int, budget: StepBudget) -> dict[str, Value]:
-    """Return the values of all rules that have one. `now`: nanoseconds since 1970. Raises NoAnswer."""
+    """Return the values of all rules with a value. `now`: nanoseconds since 1970. Raises NoAnswer."""
     run = _Evaluation(program, input_, budget, now)
     try:
         documents = ((name, run.document(name)) for name in program.documents)
@@ -98,7 +98,7 @@ class _Evaluation:
     # Rules
 
     def document(self, name: str) -> tuple[Value] | None:
-        """Return the value of a rule, alone in a tuple; None where it has none."""
+        """Return the value of a rule in a tuple, or None if it has none."""
         if name not in self._documents:
             before = self.budget.errors
             value = self._document(self.program.rules[name])
@@ -136,7 +136,7 @@ class _Evaluation:
         return Object(pairs_by_key.values())
 
     def _one_value(self, tried: Iterator[tuple[RegoRule, Bindings]]) -> tuple[Value] | None:
-        """Return the one value that all rules give which hold."""
+        """Return the one value on which all solutions agree."""
         result: tuple[Value] | None = None
         for rule, bindings in tried:
             for value in self._rule_values(rule, bindings):
@@ -236,7 +236,7 @@ class _Evaluation:
     # Terms
 
     def _values(self, term: Term, bindings: Bindings) -> Iterator[tuple[Value, Bindings]]:
-        """Yield all values of a term, each with the variables that its references gave values to."""
+        """Yield all values of a term, each with the variables that its references bind."""
         self.budget.spend()
         match term:
             case Scalar(value):
@@ -266,7 +266,7 @@ class _Evaluation:
             yield self._charge(self._object(zip(values[::2], values[1::2], strict=True))), bound
 
     def _charge(self, value: Value) -> Value:
-        """Return the value, and spend as many steps as it has parts: what is in it twice is counted twice."""
+        """Return the value, and spend a step for each of its parts. A part that occurs twice is counted twice."""
         self.budget.spend(weight(value, self.budget.left))
         return value
 
@@ -275,7 +275,7 @@ class _Evaluation:
             return (bindings[name],)
         if name.startswith(RULE):
             return self.document(name.removeprefix(RULE))
-        return (self.input,) if name == INPUT else None  # there is nothing under `data`
+        return (self.input,) if name == INPUT else None  # `data` is empty
 
     def _all_values(self, terms: tuple[Term, ...], bindings: Bindings) -> Iterator[tuple[tuple[Value, ...], Bindings]]:
         if not terms:
@@ -297,8 +297,8 @@ class _Evaluation:
         elif name == "time.now_ns":
             yield self.now
         else:
-            for value in values:  # what it has to read
-                self.budget.spend(FRACTION if isinstance(value, Decimal) else weight(value, self.budget.left))
+            for value in values:  # the size of its arguments
+                self.budget.spend(FRACTION_STEPS if isinstance(value, Decimal) else weight(value, self.budget.left))
             try:
                 yield self._charge(FUNCTIONS[name](*values))
             except Failed:
@@ -319,7 +319,7 @@ class _Evaluation:
         return self._object(solutions())
 
     def _within(self, value: Value, path: tuple[Term, ...], bindings: Bindings) -> Iterator[tuple[Value, Bindings]]:
-        """Yield what a path into a value leads to; variables without a value stand for every key."""
+        """Yield the values at a path into a value. Unbound variables match every key."""
         if not path:
             yield value, bindings
             return
@@ -365,7 +365,7 @@ class _Evaluation:
             yield from self._unify_all(pairs[1:], bound)
 
     def _match(self, pattern: Term, value: Value, bindings: Bindings) -> Iterator[Bindings]:
-        """Yield the bindings under which the pattern equals the value."""
+        """Yield the bindings that make the pattern equal to the value."""
         match pattern:
             case Var(name) if self._is_open(pattern, bindings):
                 yield {**bindings, name: value}

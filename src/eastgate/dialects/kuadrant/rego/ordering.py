@@ -35,11 +35,14 @@ from eastgate.dialects.kuadrant.rego.syntax import (
     variables,
 )
 
-# Moves out of a `not` what OPA evaluates before it: where that has no value, the `not` does not hold.
+# Moves terms out of a `not` that OPA evaluates before it. If such a term has no value, the `not` does not hold.
 
 
 def hoist(negated: Literal, is_term: bool, new: Callable[[str], str]) -> tuple[list[Literal], Literal]:
-    """Return what to evaluate before a `not`, and what it negates. `is_term`: that was a term; `new`: makes names."""
+    """Return the literals to evaluate before a `not`, and the negated literal.
+
+    `is_term`: that was a term. `new`: makes names.
+    """
     before = _Before(new)
     rest = negated
     match negated:
@@ -49,7 +52,7 @@ def hoist(negated: Literal, is_term: bool, new: Callable[[str], str]) -> tuple[l
             rest = Holds(Call(name, before.all(arguments)))
         case Holds(term):
             rest = Holds(before.inside(term))
-        case Unify(output, Call(name, arguments)) if is_term:  # it was written as one argument more
+        case Unify(output, Call(name, arguments)) if is_term:  # the result was written as a further argument
             rest = Unify(before.apart(output), Call(name, before.all(arguments)))
         case Unify(left, right):
             rest = Unify(before.inside(left), before.inside(right))
@@ -62,11 +65,11 @@ class _Before:
         self._new = new
 
     def all(self, terms: tuple[Term, ...]) -> tuple[Term, ...]:
-        """Return the terms, each with what is inside moved out."""
+        """Return the terms. The parts inside of them are moved out."""
         return tuple(self.apart(term) for term in terms)
 
     def inside(self, term: Term) -> Term:
-        """Return the term, which itself may have no value: what is in it is moved out."""
+        """Return the term, which may have no value. Its parts are moved out."""
         match term:
             case Ref(head, path):
                 return Ref(head if isinstance(head, Var) else self.apart(head), self.all(path))
@@ -75,7 +78,7 @@ class _Before:
         return self.apart(term)
 
     def apart(self, term: Term) -> Term:
-        """Return the term with variables for all that must have a value before."""
+        """Return the term with a variable for each part that must have a value before."""
         match term:
             case Array(items):
                 return Array(self.all(items))
@@ -89,7 +92,7 @@ class _Before:
                 return term
         value = self.inside(term) if isinstance(term, Ref) else term
         variable = Var(self._new("before"))
-        # only calls, which OPA takes out first, may give values to variables
+        # only calls can bind variables, and OPA moves calls out first
         self.parts.append(Assign(variable, value, gives=isinstance(term, Call)))
         return variable
 
@@ -118,7 +121,7 @@ def mentioned_names(literal: Literal) -> set[str]:
 
 
 def free_names(literal: Term | Literal) -> set[str]:
-    """Return the names in a literal and in the bodies inside it, without those that the bodies declare."""
+    """Return the names in a literal and its bodies, except those that the bodies declare."""
     names = variables(literal)
     for closure in closures(literal):
         heads = (closure.key, closure.value)
@@ -142,7 +145,10 @@ def unsafe_variable(names: Iterable[str]) -> UnsupportedVariable:
 
 
 def order_body(body: Body, bound: Names) -> tuple[Body, Names]:
-    """Order literals so that each has what it needs; return them, and all variables that have values after them."""
+    """Order literals so that each has the values that it needs.
+
+    Return them, and all variables with values after them.
+    """
     outside = frozenset(name for literal in body for name in variables(literal))
     left, done = [condition for condition in body if not isinstance(condition, Some)], list[Literal]()
     tried = 0
@@ -150,7 +156,7 @@ def order_body(body: Body, bound: Names) -> tuple[Body, Names]:
         for at, literal in enumerate(left):
             tried += 1
             if tried > MAX_TRIED:
-                raise UnsupportedModule("a body has too many conditions that need what comes after them")
+                raise UnsupportedModule("a body has too many conditions that need later conditions")
             given = _bound_by(literal, bound)
             if _needed(literal) <= bound | given and _shared_variables(literal, outside) <= bound:
                 ready = bound
@@ -173,7 +179,7 @@ def _needed(literal: Literal) -> Names:
 
 
 def _split_references(literal: Literal, given: Names) -> Iterator[Literal]:
-    """Yield the literal, after references that give values to variables which it uses elsewhere too."""
+    """Yield the literal, after references that bind variables which it also uses elsewhere."""
     inside = literal.literal if isinstance(literal, With) else literal
     if not isinstance(inside, Holds | Unify | Assign) or not any(_occurrences(inside, name) > 1 for name in given):
         yield literal
@@ -220,7 +226,7 @@ def _occurrences(node: Term | Literal, name: str) -> int:
 
 
 def _shared_variables(literal: Literal, outside: Names) -> Names:
-    """Return the variables that bodies inside a literal share with the body that it stands in."""
+    """Return the variables that bodies inside a literal share with the surrounding body."""
     inside = {name for closure in closures(literal) for name in _all_variables(closure)}
     return frozenset(name for name in inside & outside if not is_known(name))
 
@@ -240,7 +246,7 @@ def _all_variables(closure: Collect | Every) -> set[str]:
 
 
 def _bound_by(literal: Literal, bound: Names) -> Names:
-    """Return the variables that a literal gives values to."""
+    """Return the variables that a literal binds."""
     match literal:
         case Holds(term):
             return _bound_by_references(term, bound)
@@ -283,7 +289,7 @@ def _bound_by_unifying(left: Term, right: Term, bound: Names) -> Names:
 
 
 def _bound_by_references(term: Term | Literal, bound: Names) -> Names:
-    """Return the variables in brackets after something that has a value: `input.list[x]`."""
+    """Return the variables in brackets after a bound term: `input.list[x]`."""
     given: Names = frozenset()
     for child in children(term):
         given |= _bound_by_references(child, bound | given)
@@ -295,7 +301,7 @@ def _bound_by_references(term: Term | Literal, bound: Names) -> Names:
 
 
 def _order_bodies(node: Literal, bound: Names) -> Literal:
-    """Return the literal with the bodies inside it ordered too."""
+    """Return the literal with its inner bodies ordered too."""
     match node:
         case Holds(term):
             return Holds(_order_term(term, bound))

@@ -1,4 +1,4 @@
-"""Parses a module: Rego as it was before version 1, with its later keywords."""
+"""Parses a module: Rego before version 1, with its later keywords."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class _ModuleParser(TermParser):
             else:
                 rules += self._rule()
             if not self._now.fresh:
-                raise self._problem(f"{self._now.text!r} cannot stand here")
+                raise self._problem(f"{self._now.text!r} is not allowed here")
         return Module(tuple(rules), imports, self._version)
 
     def _find_keywords(self) -> None:
-        """Learn what the module imports, wherever it does."""
+        """Collect the imported keywords, from any place of the module."""
         for at, token in enumerate(self._tokens):
             if token.kind == "name" and token.text == "import" and token.fresh:
                 path = "".join(part.text for part in itertools.islice(self._tokens, at + 1, at + 6))
@@ -98,7 +98,7 @@ class _ModuleParser(TermParser):
         rule = RegoRule(name, arguments, key, value, (), default=default)
         if default:
             if value is None or key is not None or not is_constant(value):
-                raise self._problem("a default is written `default name = value`, with a value that is written out")
+                raise self._problem("a default is written `default name = value`, with a literal value")
             return [rule]
         rules = self._bodies(rule, listed=listed)
         if key is not None and any(parsed.otherwise is not None for parsed in rules):
@@ -108,7 +108,7 @@ class _ModuleParser(TermParser):
         return [self._with_value(parsed) for parsed in rules]
 
     def _with_value(self, rule: RegoRule) -> RegoRule:
-        """Return a rule with the value true, if it is no part of a set and has none."""
+        """Return a rule with the value true, unless it has a value or is part of a set."""
         rest = None if rule.otherwise is None else self._with_value(rule.otherwise)
         if rule.key is None and rule.value is None:
             return replace(rule, value=Scalar(True), otherwise=rest)
@@ -135,7 +135,7 @@ class _ModuleParser(TermParser):
             raise self._problem("`if` must stand before a body")
 
     def _is_block(self) -> bool:
-        """Return whether braces hold conditions, and not an object or a set that a condition begins with."""
+        """Return whether braces contain conditions. Otherwise a condition begins with an object or a set."""
         at, depth = self._at, 0
         while True:
             token = self._tokens[at]

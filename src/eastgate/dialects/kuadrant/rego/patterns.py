@@ -1,4 +1,4 @@
-"""Tests of terms that `=` and `:=` take apart."""
+"""Tests of the patterns of `=` and `:=`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from eastgate.dialects.kuadrant.rego.syntax import Array, ObjectOf, Scalar, Term
 
 
 def is_target(term: Term) -> bool:
-    """Return whether `:=` can take a term apart: variables, nothing to compare with."""
+    """Return whether `:=` can assign to a term: it consists of variables, and has nothing to compare."""
     match term:
         case Var():
             return True
@@ -18,7 +18,7 @@ def is_target(term: Term) -> bool:
 
 
 def never_equal(left: Term, right: Term) -> bool:
-    """Return whether two literal collections have other sizes or keys, so that neither gives values."""
+    """Return whether two literal collections have different sizes or keys, so that they are never equal."""
     match left, right:
         case Array(mine), Array(others):
             return len(mine) != len(others)
@@ -31,7 +31,7 @@ def never_equal(left: Term, right: Term) -> bool:
 
 
 def is_pattern(term: Term) -> bool:
-    """Return whether a term is a variable, or an array or object that is taken apart."""
+    """Return whether a term is a variable, or an array or object that can be a pattern."""
     match term:
         case Var() | Scalar():
             return True

@@ -10,20 +10,20 @@ from eastgate.dialects.kuadrant.rego.values import Value
 
 INPUT: Final = "input"
 DATA: Final = "data"
-RULE: Final = "rule "  # what the name of a variable begins with that stands for a rule of the module
+RULE: Final = "rule "  # prefix of the names of variables for rules of the module
 
 
 class UnsupportedModule(Exception):  # noqa: N818 - what is wrong with a module, in words for its author
-    """The module cannot be evaluated as OPA would."""
+    """Eastgate cannot evaluate the module as OPA would."""
 
 
 class UnsupportedVariable(UnsupportedModule):
-    """A variable of a rule is not used as OPA asks for."""
+    """A rule uses a variable in a way that OPA refuses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """null, a boolean, a number or a text. `odd`: an integer that is written `1.0` or `1e3`, which OPA keeps so."""
+    """null, a boolean, a number or a text. `odd`: an integer that is written `1.0` or `1e3`; OPA keeps that form."""
 
     value: Value
     odd: bool = False
@@ -31,14 +31,14 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A variable, which each body gives a value; `_` has a new name each time."""
+    """A variable that each body binds. Each `_` has a new name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A value and a way into it: `input.a[x]`. Its head is a variable, a call, or something written out."""
+    """A value and a path into it: `input.a[x]`. Its head is a variable, a call, or a literal."""
 
     head: Term
     path: tuple[Term, ...]
@@ -46,7 +46,7 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, of the module or built in; operators are functions too."""
+    """A function call, of the module or built in. Operators are functions too."""
 
     name: str
     arguments: tuple[Term, ...]
@@ -54,21 +54,21 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array written out."""
+    """An array literal."""
 
     items: tuple[Term, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetOf:
-    """A set written out."""
+    """A set literal."""
 
     items: tuple[Term, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectOf:
-    """An object written out."""
+    """An object literal."""
 
     items: tuple[tuple[Term, Term], ...]
 
@@ -88,7 +88,7 @@ Term: TypeAlias = Scalar | Var | Ref | Call | Array | SetOf | ObjectOf | Collect
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """A term that must be there and not be false."""
+    """A term that must exist and not be false."""
 
     term: Term
 
@@ -103,7 +103,7 @@ class Unify:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """`target := value`: the target's variables are new ones. `gives`: references in the value may give values too."""
+    """`target := value`: the target's variables are new. `gives`: references in the value can bind variables too."""
 
     target: Term
     value: Term
@@ -138,14 +138,14 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class Negated:
-    """Holds where the literal never does."""
+    """A literal that holds if the inner one never does."""
 
     literal: Literal
 
 
 @dataclass(frozen=True, slots=True)
 class With:
-    """A literal that sees another input: paths below `input`, and what is there."""
+    """A literal with a changed input: paths below `input`, and their values."""
 
     literal: Literal
     changes: tuple[tuple[tuple[str, ...], Term], ...]
@@ -157,7 +157,10 @@ Body: TypeAlias = tuple[Literal, ...]
 
 @dataclass(frozen=True, slots=True)
 class RegoRule:
-    """One head with one body, and what is tried `otherwise`. `arguments`: of a function; `key`: of a partial rule."""
+    """One head with one body; `otherwise` is the rule after `else`.
+
+    `arguments`: of a function. `key`: of a partial rule.
+    """
 
     name: str
     arguments: tuple[Term, ...] | None
@@ -174,7 +177,7 @@ class RegoRule:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """Rules, the names of paths below `input` and `data` that imports give, and the version of the language."""
+    """Rules, the names that imports give to paths below `input` and `data`, and the version of the language."""
 
     rules: tuple[RegoRule, ...]
     imports: dict[str, Ref]
@@ -209,14 +212,14 @@ def children(node: Term | Literal) -> Iterator[Term | Literal]:
 
 
 def variables(node: Term | Literal) -> set[str]:
-    """Return the variables outside of bodies inside it."""
+    """Return the variables outside of inner bodies."""
     if isinstance(node, Var):
         return {node.name}
     return set().union(*(variables(child) for child in children(node)))
 
 
 def closures(node: Term | Literal) -> Iterator[Collect | Every]:
-    """Return the comprehensions and `every` in it, outermost only."""
+    """Return the outermost comprehensions and `every`."""
     if isinstance(node, Collect | Every):
         yield node
     for child in children(node):
@@ -224,5 +227,5 @@ def closures(node: Term | Literal) -> Iterator[Collect | Every]:
 
 
 def is_known(name: str) -> bool:
-    """Return whether a variable has its value from the start: the input, or a rule."""
+    """Return whether a variable has a value from the start: it is the input or a rule."""
     return name in (INPUT, DATA) or name.startswith(RULE)

@@ -39,7 +39,7 @@ from eastgate.dialects.kuadrant.rego.values import number
 
 
 class TermParser(TokenReader):
-    """Parses what stands in rules."""
+    """Parses the parts of rules."""
 
     def __init__(self, tokens: tuple[Token, ...], version: int) -> None:
         super().__init__(tokens, version)
@@ -61,7 +61,7 @@ class TermParser(TokenReader):
             if literals and self._skip(";") and self._is(end, ";"):
                 raise self._problem(f"a condition must stand between `;` and {self._now.text!r}")
             if literals and not (self._now.fresh or self._tokens[self._at - 1].text == ";"):
-                raise self._problem(f"{self._now.text!r} cannot stand here")
+                raise self._problem(f"{self._now.text!r} is not allowed here")
             literals.append(self._literal())
         self._depth -= 1
         if not literals:
@@ -144,7 +144,7 @@ class TermParser(TokenReader):
     # Terms
 
     def _term(self, first: Term | None = None) -> Term:
-        """Parse a term: relations, `in` last. `first`: the operand that it begins with has been read."""
+        """Parse a term: operators from the loosest, `in`, on. `first`: its first operand, which has been read."""
         self._enter()
         term = self._level(0, first)
         if self._skip_later("in"):
@@ -179,7 +179,7 @@ class TermParser(TokenReader):
             else:
                 head, path = Call(self._called(head, path), self._arguments()), []
         if path and isinstance(head, Scalar):
-            raise self._problem("there is nothing inside a number, a text, true, false or null")
+            raise self._problem("a number, a text, true, false or null has no members")
         return Ref(head, tuple(path)) if path else head
 
     def _is_keyword(self, name: str) -> bool:
@@ -240,7 +240,7 @@ class TermParser(TokenReader):
         self._at -= 1
         if token.kind == "end":
             raise self._problem("the module ends before a rule does")
-        raise self._problem(f"{token.text!r} cannot stand here")
+        raise self._problem(f"{token.text!r} is not allowed here")
 
     def _number(self, text: str) -> Scalar:
         try:
@@ -256,13 +256,16 @@ class TermParser(TokenReader):
             return token.text[1:-1]
         try:
             text = str(json.loads(token.text))
-            text.encode()  # half a character is none
+            text.encode()  # half of a surrogate pair is no character
             return text
         except ValueError:
             raise self._problem(f"{token.text} is no text") from None
 
     def _array(self) -> Term:
-        """Parse an array, or a comprehension: its head is an operand, since `|` is an operator too."""
+        """Parse an array, or a comprehension.
+
+        The head of a comprehension is an operand, because `|` is an operator too.
+        """
         self._enter()
         if self._skip("]"):
             self._depth -= 1
@@ -273,7 +276,7 @@ class TermParser(TokenReader):
         return Array(tuple(self._items(self._term(first), "]")))
 
     def _braced(self) -> Term:
-        """Parse an object, a set, or a comprehension of either. `{}` is an object."""
+        """Parse an object, a set, or a comprehension of one of them. `{}` is an object."""
         self._enter()
         if self._skip("}"):
             self._depth -= 1

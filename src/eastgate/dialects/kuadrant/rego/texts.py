@@ -12,7 +12,7 @@ _LARGE = 10**21
 
 
 def marshalled(value: Value) -> str:
-    """Return JSON as Go writes it: compact, keys in order, with what could be HTML escaped."""
+    """Return JSON as Go writes it: compact, with sorted keys, and with HTML characters escaped."""
     match value:
         case tuple() | Set():
             return "[" + ",".join(map(marshalled, value)) + "]"
@@ -34,7 +34,7 @@ def _quoted(text: str) -> str:
 
 
 def written_number(value: int | Decimal) -> str:
-    """Return the digits of a number, with an exponent where it is very small."""
+    """Return the digits of a number, with an exponent if it is very small."""
     if magnitude(value) >= _LARGE:
         raise Bounded("it writes numbers that are too large")
     if isinstance(value, int):

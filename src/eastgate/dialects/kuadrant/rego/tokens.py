@@ -29,7 +29,7 @@ _TOKEN: Final = regex(
 RESERVED: Final = frozenset(
     ("as", "default", "else", "false", "import", "not", "null", "package", "some", "true", "with", "every", "if", "in")
 )
-LATER: Final = frozenset(("contains", "every", "if", "in"))  # keywords where the module imports them
+LATER: Final = frozenset(("contains", "every", "if", "in"))  # keywords only if the module imports them
 _COMPARISONS: Final = {"==": "equal", "!=": "neq", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 LEVELS: Final = (  # loosest first
     _COMPARISONS,
@@ -46,7 +46,7 @@ class Token:
     kind: str
     text: str
     line: int
-    spaced: bool  # white space stands before it
+    spaced: bool  # it follows white space
     fresh: bool  # it is the first of its line
 
 
@@ -55,7 +55,7 @@ def tokens_of(module: str) -> Iterator[Token]:
     while at < len(module):
         match = _TOKEN.match(module, at)
         if match is None:
-            raise UnsupportedModule(f"line {line}: {module[at]!r} cannot stand in a module")
+            raise UnsupportedModule(f"line {line}: {module[at]!r} is not allowed in a module")
         at = match.end()
         kind, text = str(match.lastgroup), match[0]
         if kind == "newline":
@@ -108,14 +108,14 @@ class TokenReader:
         return False
 
     def _skip_later(self, keyword: str) -> bool:
-        """Skip a keyword of version 1. Raises UnsupportedModule where nothing makes it one."""
+        """Skip a keyword of version 1. Raises UnsupportedModule if it is no keyword of this module."""
         if self._is(keyword) and keyword not in self._keywords:
             raise self._problem(f"`{keyword}` needs `import future.keywords.{keyword}`, or version v1")
         return self._skip(keyword)
 
     def _expect(self, text: str) -> Token:
         if not self._is(text):
-            raise self._problem(f"{text!r} must stand here, not {self._now.text!r}")
+            raise self._problem(f"expected {text!r}, not {self._now.text!r}")
         return self._take()
 
     def _problem(self, message: str) -> UnsupportedModule:
@@ -123,5 +123,5 @@ class TokenReader:
 
     def _name(self) -> str:
         if self._now.kind != "name" or self._now.text in RESERVED:
-            raise self._problem(f"a name must stand here, not {self._now.text!r}")
+            raise self._problem(f"expected a name, not {self._now.text!r}")
         return self._take().text

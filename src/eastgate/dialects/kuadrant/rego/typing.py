@@ -1,4 +1,4 @@
-"""Checks types that are known before a module runs. OPA refuses to compare or to give what can never fit."""
+"""Checks types that are known before a module runs. OPA refuses comparisons and results that can never fit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FLAT = ("null", "boolean", "number", "string")
 
 
 def rule_type(rules: Iterable[RegoRule]) -> str | None:
-    """Return the type that the rules of one name give; None where that is not known, or they give several."""
+    """Return the type of all values of the rules with one name; None if it is unknown or differs."""
     types = {type_ for rule in rules for type_ in _given_types(rule)}
     return types.pop() if len(types) == 1 else None
 
@@ -42,12 +42,12 @@ def _given_types(rule: RegoRule) -> Iterator[str | None]:
 
 
 def type_problem(term: Term, rules: Types) -> str | None:
-    """Return what is wrong with the types of a term. `rules`: the types that rules have, by their names."""
+    """Return the type error of a term, or None. `rules`: the types of rules, by their names."""
     if isinstance(term, Ref) and _type(term.head, rules) in _FLAT:
-        return f"there is nothing inside a {_type(term.head, rules)}"
+        return f"a {_type(term.head, rules)} has no members"
     if not isinstance(term, Call):
         return None
-    by_order = term.name in _COMPARED and term.name != "equal"  # which OPA does not refuse
+    by_order = term.name in _COMPARED and term.name != "equal"  # OPA does not refuse these
     types = [_type(argument, {} if by_order else rules) for argument in term.arguments]
     if term.name in _COMPARED and None not in types and types[0] != types[1]:
         return f"a {types[0]} is compared with a {types[1]}, which OPA refuses or decides by the order of types"
@@ -59,7 +59,7 @@ def type_problem(term: Term, rules: Types) -> str | None:
 
 
 def _type(term: Term, rules: Types) -> str | None:
-    """Return the type that a term has whatever the input is; None where that is not known."""
+    """Return the type that a term has for every input; None if it is unknown."""
     match term:
         case Var(name):
             return rules.get(name.removeprefix(RULE)) if name.startswith(RULE) else None

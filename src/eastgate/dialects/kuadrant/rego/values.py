@@ -1,7 +1,7 @@
-"""The values of Rego: JSON, sets, and objects whose keys may be anything.
+"""The values of Rego: JSON, sets, and objects with keys of any type.
 
-null, booleans, texts and arrays are None, bool, str and tuple. A number is an int, or a Decimal that is none. All
-values have one order: null, booleans, numbers, texts, arrays, objects, sets.
+null, booleans, texts and arrays are None, bool, str and tuple. A number is an int, or a Decimal if it is no integer.
+All values have one order: null, booleans, numbers, texts, arrays, objects, sets.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Object:
 
     @property
     def key(self) -> _Key:
-        """Return what makes it equal to another."""
+        """Return the key for comparisons with other objects."""
         if self._key is None:
             self._key = ("object", frozenset((name, identity(value)) for name, (_, value) in self._items.items()))
         return self._key
 
     def get(self, key: Value) -> tuple[Value] | None:
-        """Return the value of a key, alone in a tuple; None where there is no such key."""
+        """Return the value of a key in a tuple, or None if there is no such key."""
         pair = self._items.get(identity(key))
         return None if pair is None else (pair[1],)
 
@@ -69,12 +69,12 @@ class Object:
 
 
 EMPTY_OBJECT: Final = Object(())
-_EXACT: Final = 2**53
+_MAX_EXACT_INTEGER: Final = 2**53
 _RANKS: Final = {type(None): 0, bool: 1, int: 2, Decimal: 2, str: 3, tuple: 4, Object: 5, Set: 6}
 
 
 def identity(value: Value) -> _Key:
-    """Return a hashable key that is equal for equal values and for no others: in Python, True is 1."""
+    """Return a hashable key that is equal only for equal values. In Python, True equals 1."""
     match value:
         case Set() | Object():
             return value.key
@@ -84,7 +84,7 @@ def identity(value: Value) -> _Key:
 
 
 def compare(left: Value, right: Value) -> int:
-    """Return a number below, equal to or above 0, as `left` comes before `right`, is equal, or comes after it."""
+    """Return a number below, equal to or above 0: `left` comes before `right`, is equal, or comes after it."""
     if left is right:
         return 0
     ranks = _RANKS[type(left)], _RANKS[type(right)]
@@ -119,23 +119,25 @@ def in_order(values: Iterable[Value]) -> list[Value]:
 
 
 def magnitude(value: int | Decimal) -> int | Decimal:
-    """Return a number without its sign."""
+    """Return the absolute value of a number."""
     return -value if value < 0 else value
 
 
 def number(value: int | float | Decimal) -> Value:
-    """Return a number, an int wherever it is one."""
+    """Return a number, as an int if possible."""
     exact = value if isinstance(value, int) else Decimal(repr(value)) if isinstance(value, float) else value
     return int(exact) if exact == int(exact) else exact
 
 
 def from_json(data: object) -> Value:
-    """Return a value made of JSON data. Raises ValueError where it is none."""
+    """Return the value for JSON data. Raises ValueError if there is none."""
     match data:
         case None | bool() | str():
             return data
         case int():
-            return data if abs(data) <= _EXACT else number(float(data))  # Authorino reads all numbers as float64
+            return (
+                data if abs(data) <= _MAX_EXACT_INTEGER else number(float(data))
+            )  # Authorino reads all numbers as float64
         case float():
             if data != data or data in (float("inf"), float("-inf")):
                 raise ValueError("not a number of JSON")
@@ -148,7 +150,7 @@ def from_json(data: object) -> Value:
 
 
 def to_json(value: Value) -> object:
-    """Convert to JSON data: sets become arrays, keys that are no texts the JSON of them."""
+    """Convert to JSON data: sets become arrays, and a key that is no text becomes its JSON text."""
     match value:
         case Decimal():
             return float(value)
@@ -167,11 +169,11 @@ def _name(key: Value) -> str:
     return marshalled(key)
 
 
-# The parts of values: keys and entries, how many there are, and one of them replaced.
+# Parts of values: keys and entries, their number, and replacements.
 
 
 def weight(value: Value, most: int) -> int:
-    """Count the parts of a value, no further than `most`."""
+    """Count the parts of a value, up to `most`."""
     left, count = [value], 0
     while left and count <= most:
         part = left.pop()
@@ -198,7 +200,7 @@ def entries_of(value: Value) -> Iterator[tuple[Value, Value]]:
 
 
 def values_at(value: Value, key: Value) -> Iterator[Value]:
-    """Yield the value of a key, if there is one."""
+    """Yield the value of a key, if it exists."""
     match value:
         case tuple():
             if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(value):
@@ -213,7 +215,7 @@ def values_at(value: Value, key: Value) -> Iterator[Value]:
 
 
 def replace_at(value: Value, path: tuple[str, ...], new: Value) -> Value:
-    """Return the value with another one at a path, where objects are created as needed."""
+    """Return the value with another value at a path. Missing objects on the path are created."""
     if not path:
         return new
     before = value if isinstance(value, Object) else EMPTY_OBJECT

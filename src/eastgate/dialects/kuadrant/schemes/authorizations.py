@@ -1,4 +1,4 @@
-"""The section `authorization`: the checks that must ALL agree."""
+"""The section `authorization`: checks that must ALL allow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.metadata import FORM, secret_reference
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, record
-from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, TIMEOUT, URL, rego_module, value
+from eastgate.dialects.kuadrant.schemes.values import MAX_TTL_SECONDS, TIMEOUT, URL, rego_module, value
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Choice, Field, Flag, ListOf, Record, Text, Whole, quoted
 from eastgate.settings import Settings
@@ -61,7 +61,7 @@ def _opa(style: Style, complete: bool) -> Field[Settings]:
 
 
 def _external_policy(style: Style, what: str) -> Record[Settings]:
-    """Return the shape of a Rego policy that is fetched; the other fields of an HTTP request have no effect on it."""
+    """Return the shape of a Rego policy at a URL. The other fields of an HTTP request have no effect there."""
     mine, other = ("endpoint", "url") if style is Style.OLD else ("url", "endpoint")
     defaults: dict[str, Field[Settings]] = {"method": Field(Choice(("GET",))), "contentType": Field(Choice((FORM,)))}
     return record(
@@ -70,7 +70,7 @@ def _external_policy(style: Style, what: str) -> Record[Settings]:
             mine: Field(URL, required=True, help=f"write {mine}: <a URL>"),
             "sharedSecretRef": Field(secret_reference("sharedSecretRef")),
             "credentials": Field(credentials(style)),
-            "ttl": Field(Whole(0, LONGEST_KEPT, codes.TTL, "a number of seconds")),
+            "ttl": Field(Whole(0, MAX_TTL_SECONDS, codes.TTL, "a number of seconds")),
             **({} if style is Style.OLD else {**defaults, "timeout": TIMEOUT}),
         },
         renamed={other: f"write {mine}: .."},
@@ -153,7 +153,7 @@ def _review(style: Style, complete: bool) -> Field[Settings]:
 
 
 def authorizations(style: Style, *, complete: bool = False) -> Field[Settings]:
-    """Return the shape of the section; `complete` has all that Authorino has, which the kind of 2022 refuses."""
+    """Return the shape of the section. `complete`: with all features of Authorino, which the kind of 2022 lacks."""
     patterns, opa, review = _patterns(style, complete), _opa(style, complete), _review(style, complete)
     if style is Style.OLD:
         methods = {"json": patterns, "opa": opa, "kubernetes": review}

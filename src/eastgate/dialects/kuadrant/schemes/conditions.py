@@ -1,7 +1,7 @@
-"""Conditions: patterns, named sets of them, CEL predicates, and ALL or ANY of these.
+"""Conditions: patterns, named sets of patterns, CEL predicates, and ALL or ANY of these.
 
-Both styles have the same conditions; the first versions of v1beta1 lack `all`, `any` and `predicate`, and nothing
-is lost by taking them there too.
+Both styles have the same conditions. The first versions of v1beta1 lack `all`, `any` and `predicate`, but accepting
+them there is safe.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _one_form(node: Node, to: Checking) -> None:
 
 
 def _pattern(node: Node, to: Checking) -> None:
-    """Require a selector, an operator and a value that go together."""
+    """Require a selector, an operator and a value that fit together."""
     operator, value = node.get("operator"), node.get("value")
     missing = [f"`{name}`" for name in ("selector", "operator") if name not in node]
     if missing:
@@ -78,7 +78,7 @@ def _pattern(node: Node, to: Checking) -> None:
 
 
 def _is_idle(operator: PatternOperator, value: Node | None) -> bool:
-    """Return whether nothing is compared: an empty text can be equal, but every text contains it."""
+    """Return whether the comparison has no effect. A text can equal an empty text, but every text contains it."""
     if operator is PatternOperator.MATCHES:
         return value is None or not value.text
     return value is None and operator not in (PatternOperator.EQ, PatternOperator.NEQ)
@@ -123,13 +123,13 @@ _fields: dict[str, Field[Settings]] = {
 }
 _condition: Record[Settings] = Record(
     "a condition", _fields, rules=(_one_form,), misspelt=_MISSPELT, advice=_ADVICE
-)  # and, in it, more of its kind:
+)  # recursive: conditions in conditions
 _fields["all"] = Field(ListOf(_condition, "a list of conditions", _SOME))
 _fields["any"] = Field(ListOf(_condition, "a list of conditions", _SOME))
 
 WHEN: Field[Settings] = Field(ListOf(_condition, "a list of conditions"))
 RULES: ListOf[Settings] = ListOf(_condition, "a list of conditions", _SOME)
-ANY_RULES: ListOf[Settings] = ListOf(_condition, "a list of conditions")  # none of them refuses
+ANY_RULES: ListOf[Settings] = ListOf(_condition, "a list of conditions")  # no condition refuses these
 
 _named_condition: Record[Settings] = Record(
     "a named pattern",
@@ -174,16 +174,16 @@ _AS_PREDICATE = {
     "all": "write a condition for each: all of them must hold",
     "any": "write {predicate: ..} with the alternatives joined by ||",
 }
-_NOT_HERE = "Conditions of rules have it. Here are CEL expressions only, and it is rejected."
+_NOT_HERE = "Conditions of rules have it. Only CEL expressions are allowed here, so it is rejected."
 _PREDICATE_HELP = "write predicate: <a CEL expression>"
 
 
 @constraint(oneOf=[{"required": ["predicate"]}])
 def _predicate_alone(node: Node, to: Checking) -> None:
-    """Require a predicate and nothing else. A condition of another form is reported once, whatever fields it has."""
+    """Require a predicate and no other field. A condition of another form is reported once, for all of its fields."""
     other = next((key for key, _ in node.items() if key in _AS_PREDICATE), None)
     if other is not None:
-        message = f"unknown field `{other}` in a condition: here are CEL expressions only"
+        message = f"unknown field `{other}` in a condition: only CEL expressions are allowed here"
         to.report(UNKNOWN_FIELD, message, node.key_span(other), help=_AS_PREDICATE[other])
     elif "predicate" not in node:
         to.report(MISSING_FIELD, "a condition needs `predicate`", node, help=_PREDICATE_HELP)
@@ -222,11 +222,11 @@ def no_dangling_references(scheme: Node, to: Checking) -> None:
         way_out = (
             f"did you mean `{near}`?" if near else f"write patterns: {{{ref.text or '<name>'}: [..]}} into the scheme"
         )
-        to.report(codes.NO_SUCH_PATTERN, f"there are no patterns named {quoted(ref.text)}", ref, help=way_out)
+        to.report(codes.NO_SUCH_PATTERN, f"no patterns have the name {quoted(ref.text)}", ref, help=way_out)
 
 
 def pattern_references(node: Node) -> Iterator[Node]:
-    """Yield every patternRef in a node; a literal value has none in it, whatever it looks like."""
+    """Yield every patternRef in a node, except in literal values."""
     for item in node:
         yield from pattern_references(item)
     for key, value in node.items():

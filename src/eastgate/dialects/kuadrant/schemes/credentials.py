@@ -1,4 +1,4 @@
-"""`credentials`: the part of a request that carries a credential; `credentialsRef`: a Secret with those of a client."""
+"""`credentials`, the place of a credential in a request, and `credentialsRef`, a Secret with a client's credentials."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCATIONS = {
     "queryString": Where.QUERY,
     "cookie": Where.COOKIE,
 }
-"""The fields of credentials as in v1beta2, by the location that each is for."""
+"""The locations of the credential fields in v1beta2."""
 _NAMES = {Where.CUSTOM_HEADER: "a header", Where.QUERY: "a query parameter", Where.COOKIE: "a cookie"}
 _COOKIE = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -32,7 +32,7 @@ def credentials(style: Style) -> Record[Settings]:
 
 
 def read_credentials(node: Node | None) -> Credentials:
-    """Read the credentials of a checked node; without one, Bearer tokens."""
+    """Read the credentials of a checked node. Without one, they are Bearer tokens."""
     if node is None:
         return Credentials()
     location, key = node.get("in"), node.get("keySelector")
@@ -101,7 +101,7 @@ def _named_location(where: Where) -> Field[Settings]:
 
 def _prefix(node: Node, to: Checking) -> None:
     if not node.text or re.search(r"\s", node.text):
-        message = f"{quoted(node.text)} cannot stand before a credential"
+        message = f"{quoted(node.text)} cannot be the prefix of a credential"
         way_out = "write a word such as APIKEY, or leave it out for Bearer"
         to.report(codes.CREDENTIALS, message, node, help=way_out)
 

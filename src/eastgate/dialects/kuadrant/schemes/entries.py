@@ -20,7 +20,7 @@ from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint
 from eastgate.settings import Settings
 
-_SERVED = 32  # entries of a section that an API server takes
+_MAX_ENTRIES = 32  # entries of a section that an API server accepts
 _PRIORITY = Whole(-(2**31), 2**31 - 1, what="a priority")
 
 
@@ -53,10 +53,10 @@ def entry(
     misspelt: Mapping[str, str] | None = None,
     misplaced: Mapping[str, str] | None = None,
 ) -> Record[Settings]:
-    """Return the shape of an entry: `methods` are the fields of which it has exactly one.
+    """Return the shape of an entry. It has exactly one of the fields in `methods`.
 
-    `renamed` are methods of the other style, and `moved` its other fields, each with what to write instead.
-    `misplaced` are fields of something that belongs in an entry, with where to write them.
+    `renamed` are methods of the other style, and `moved` its other fields, each with the replacement. `misplaced` are
+    fields that belong inside of the entry, with their place.
     """
     reported = (*unsupported, *(renamed or {}), *(misplaced or {}))
     demand = exactly_one(codes.ONE_METHOD, what, tuple(methods), reported)
@@ -78,8 +78,10 @@ def section(style: Style, what: str, item: Record[Settings], *rules: Demand) -> 
     """Return the shape of a section: a list of entries with names, or a mapping by name."""
     if style is Style.OLD:
         unique = constraint(list_type="map", list_keys=["name"])
-        return Field(ListOf(item, f"a list of {what}", unique(_all_of(unique_names(what), *rules)), served=_SERVED))
-    return Field(MapOf(item, f"a mapping of {what} by name", _all_of(_entry_names, *rules), served=_SERVED))
+        return Field(
+            ListOf(item, f"a list of {what}", unique(_all_of(unique_names(what), *rules)), served=_MAX_ENTRIES)
+        )
+    return Field(MapOf(item, f"a mapping of {what} by name", _all_of(_entry_names, *rules), served=_MAX_ENTRIES))
 
 
 def _all_of(*demands: Demand) -> Demand:

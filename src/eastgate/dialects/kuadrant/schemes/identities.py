@@ -1,4 +1,4 @@
-"""The section `identity`, or `authentication`: the ways to recognize a caller."""
+"""The section `identity`, or `authentication`: the methods to recognize a caller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, record
 from eastgate.dialects.kuadrant.schemes.values import (
     EXPRESSION,
-    LONGEST_KEPT,
+    MAX_TTL_SECONDS,
     SELECTED,
     TIMEOUT,
     URL,
@@ -46,7 +46,7 @@ _EMPTY: dict[str, object] = {"matchLabels": {}, "matchExpressions": []}
 
 
 def secrets_of(node: Node) -> Selector:
-    """Return the selector of Secrets of a checked `apiKey` or `x509`."""
+    """Return the Secret selector of a checked `apiKey` or `x509`."""
     labels = node.get("labelSelectors")
     if labels is not None:
         return Selector.of({key: value.text for key, value in labels.items()})
@@ -65,7 +65,7 @@ def _selects_some(node: Node, to: Checking) -> None:
 
 
 def _some_label(fields: Iterable[str]) -> Cel:
-    """Write the demand of `_selects_some` for an API server."""
+    """Return the check of `_selects_some` for an API server."""
     parts = ["self.selector.matchLabels", "self.selector.matchExpressions"]
     by_labels = "!has(self.selector) || " + " || ".join(f"has({part}) && size({part}) > 0" for part in parts)
     plain = " && (!has(self.labelSelectors) || size(self.labelSelectors) > 0)" if "labelSelectors" in fields else ""
@@ -114,7 +114,7 @@ _AUDIENCES: Field[Settings] = Field(
         not_empty(codes.NAME, "there is no audience in the list", "write an audience, or leave `audiences` out"),
     )
 )
-_KEYS_KEPT: Field[Settings] = Field(Whole(0, LONGEST_KEPT, codes.TTL, "a number of seconds"))
+_KEYS_KEPT: Field[Settings] = Field(Whole(0, MAX_TTL_SECONDS, codes.TTL, "a number of seconds"))
 
 _OIDC: Shape = record(
     "oidc",
@@ -214,10 +214,10 @@ _CERTIFICATE_SOURCE: Field[Settings] = Field(
 
 
 def _no_idle_credentials(node: Node, to: Checking) -> None:
-    """Reject credentials of a method that looks at none: they would have no effect."""
+    """Reject credentials of a method that reads none, because they would have no effect."""
     idle = [name for name in ("mtls", "x509", "plain", "anonymous") if name in node]
     if idle and "credentials" in node and node["credentials"].value != {}:
-        message = f"`{idle[0]}` does not look at credentials"
+        message = f"`{idle[0]}` does not read credentials"
         to.report(codes.CREDENTIALS, message, node.key_span("credentials"), help="remove `credentials`")
 
 
@@ -292,7 +292,7 @@ def _new(complete: bool) -> Shape:
 
 
 def identities(style: Style, *, complete: bool = False) -> Field[Settings]:
-    """Return the shape of the section; `complete` has all that Authorino has, which the kind of 2022 refuses."""
+    """Return the shape of the section. `complete`: with all features of Authorino, which the kind of 2022 lacks."""
     if style is Style.OLD:
         return section(style, "identities", _old(complete))
     return section(style, "authentications", _new(complete))

@@ -1,4 +1,4 @@
-"""Auth schemes as today's kinds embed them: the whole `spec` of an AuthConfig, and the `rules` of an AuthPolicy."""
+"""Auth schemes in today's kinds: the whole `spec` of an AuthConfig, and the `rules` of an AuthPolicy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from eastgate.dialects.kuadrant.schemes.identities import identities
 from eastgate.dialects.kuadrant.schemes.metadata import callbacks, identity_sources, metadata
 from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, old_responses
 from eastgate.dialects.kuadrant.schemes.styles import Style
-from eastgate.dialects.kuadrant.schemes.unsupported import report_gone
+from eastgate.dialects.kuadrant.schemes.unsupported import report_removed
 from eastgate.dialects.kuadrant.schemes.validation import Checking, record
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Field, ListOf, Record, Text, not_empty, quoted
@@ -20,7 +20,7 @@ _HOSTS_HELP = "write hosts: [<a host>]"
 
 
 def _host(node: Node, to: Checking) -> None:
-    """Require a host, perhaps with a wildcard, perhaps with a port; letter case counts, and may be either."""
+    """Require a host, possibly with a wildcard and a port. Letter case counts, and may be upper or lower."""
     problem = index_host_problem(node.text)
     if problem is not None:
         reason, way_out = problem
@@ -32,11 +32,11 @@ _AROUND: dict[str, Field[Settings]] = {
         ListOf(
             Text("a host", _host),
             "a list of hosts",
-            not_empty(codes.NO_HOST, "an AuthConfig is for at least one host", _HOSTS_HELP),
+            not_empty(codes.NO_HOST, "an AuthConfig needs at least one host", _HOSTS_HELP),
         ),
         required=True,
         help=_HOSTS_HELP,
-        about="The hosts that the AuthConfig is for: a DNS name, `*.` and a DNS name, or `*`; perhaps with a port.",
+        about="The hosts of the AuthConfig: a DNS name, `*.` and a DNS name, or `*`; perhaps with a port.",
     ),
     "patterns": Field(PATTERN_SETS, about="Sets of patterns by name, for `patternRef` elsewhere."),
     "when": WHEN,
@@ -62,7 +62,7 @@ def _sections(metadata_field: str) -> dict[str, Field[Settings]]:
 AUTH_CONFIG_SPEC: Record[Settings] = record(
     "spec",
     {**_AROUND, **_sections("dynamicMetadata")},
-    report_gone,
+    report_removed,
     no_dangling_references,
     identity_sources,
     renamed=_BETA1_WORDS,
@@ -81,7 +81,7 @@ AUTH_CONFIG_SPEC_V1BETA1: Record[Settings] = record(
         "denyWith": Field(record("denyWith", denials(Style.OLD))),
         "callbacks": callbacks(Style.OLD),
     },
-    report_gone,
+    report_removed,
     no_dangling_references,
     identity_sources,
     renamed={"authentication": "write it as a list: identity: [{name: .., ..}]"},
@@ -92,7 +92,7 @@ AUTH_CONFIG_SPEC_V1BETA1: Record[Settings] = record(
 RULES: Record[Settings] = record(
     "rules",
     _sections("filters"),
-    report_gone,
+    report_removed,
     renamed={
         **_BETA1_WORDS,
         "hosts": "remove it: the hosts are those of the target",
@@ -101,4 +101,4 @@ RULES: Record[Settings] = record(
     },
     misspelt=_SYNONYMS,
 )
-"""The `rules` of an AuthPolicy. The sets that a `patternRef` in them means may be in another policy."""
+"""The `rules` of an AuthPolicy. A `patternRef` in them may name a set of another policy."""

@@ -1,4 +1,4 @@
-"""The sections `metadata`, JSON that is fetched with HTTP requests, and `callbacks`, requests after a decision."""
+"""The sections `metadata` (JSON from HTTP requests) and `callbacks` (requests after a decision)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _CLIENT: Record[Settings] = record(
 
 
 def _one_body(node: Node, to: Checking) -> None:
-    """Reject both of `body` and `bodyParameters`, and either in a GET."""
+    """Reject `body` together with `bodyParameters`, and either of them in a GET."""
     fields = [name for name in (*_BODIES, "contentType") if name in node and not _is_default(name, node[name])]
     if all(name in node for name in _BODIES):
         message = "`body` and `bodyParameters` cannot both be sent"
@@ -82,15 +82,15 @@ def _one_body(node: Node, to: Checking) -> None:
 
 
 def _method_is_sent(node: Node, to: Checking) -> None:
-    """Warn of a method that the CRD takes and Authorino refuses to send."""
+    """Warn of a method that the CRD accepts and Authorino does not send."""
     method = node.get("method")
     if method is not None and method.text not in _SENT:
-        message = f"a request with the method {method.text} is never sent"
+        message = f"Authorino sends no request with the method {method.text}"
         to.report(codes.METHOD_NOT_SENT, message, method, help="write GET, or POST for a request with a body")
 
 
 def _is_default(name: str, node: Node) -> bool:
-    """Return whether an API server may have written the field, which changes nothing."""
+    """Return whether the field has a default value, which an API server may have written and which changes nothing."""
     return name == "contentType" and node.value == FORM
 
 
@@ -137,7 +137,7 @@ def _http(style: Style, complete: bool) -> Record[Settings]:
 
 
 def metadata(style: Style, *, complete: bool = False) -> Field[Settings]:
-    """Return the shape of the section; `complete` has all that Authorino has, which the kind of 2022 refuses."""
+    """Return the shape of the section. `complete`: with all features of Authorino, which the kind of 2022 lacks."""
     methods = {"http": _http_method(style, complete)}
     if complete:
         methods |= {"userInfo": Field(_user_info(style)), "uma": Field(_uma(style))}
@@ -154,7 +154,7 @@ def _timeout(style: Style) -> dict[str, Field[Settings]]:
 
 
 def _user_info(style: Style) -> Record[Settings]:
-    """Return the shape of a source that is asked about the bearer of a token."""
+    """Return the shape of a source of claims about the bearer of a token."""
     source: dict[str, Field[Settings]] = {"identitySource": Field(Text("the name of an authentication"))}
     if style is Style.OLD:
         rule = needs(codes.ISSUER, "userInfo", "identitySource", "<the name of an identity with oidc>")
@@ -167,7 +167,7 @@ def _user_info(style: Style) -> Record[Settings]:
 
 
 def identity_sources(scheme: Node, to: Checking) -> None:
-    """Require that each identitySource names an authentication of the same scheme by tokens of an issuer."""
+    """Require that each identitySource names an authentication of the same scheme that verifies tokens of an issuer."""
     identities = scheme.get("authentication") or scheme.get("identity")
     issuers = [name for name, entry in entries(identities) if _has_issuer(entry)]
     for _, entry_ in entries(scheme.get("metadata")):
@@ -176,7 +176,7 @@ def identity_sources(scheme: Node, to: Checking) -> None:
         if source is None or not isinstance(source.value, str) or source.text in issuers:
             continue
         near = did_you_mean(source.text, issuers)
-        message = f"there is no authentication named {quoted(source.text)} by tokens of an issuer"
+        message = f"no authentication by tokens of an issuer has the name {quoted(source.text)}"
         way_out = f"did you mean `{near}`?" if near else "write the name of one with `issuerUrl`, or userInfoUrl: .."
         to.report(codes.NO_SUCH_IDENTITY, message, source, help=way_out)
 

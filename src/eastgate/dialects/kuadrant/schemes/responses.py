@@ -1,4 +1,4 @@
-"""The sections `response` and `denyWith`: headers and metadata for the service behind, and responses to the denied."""
+"""The sections `response` and `denyWith`: headers and metadata for the application, and responses to denied clients."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, record
-from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, header_name, named_values, value
+from eastgate.dialects.kuadrant.schemes.values import MAX_TTL_SECONDS, header_name, named_values, value
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole, not_empty
 from eastgate.settings import Settings
 
 HEADER_WRAPPER = "httpHeader"
-METADATA_FIELDS = ("dynamicMetadata", "filters")  # AuthConfig's word, and AuthPolicy's
+METADATA_FIELDS = ("dynamicMetadata", "filters")  # AuthConfig's name, and AuthPolicy's
 
 
 def _key(node: Node, to: Checking) -> None:
@@ -36,7 +36,7 @@ def _unsupported(complete: bool) -> tuple[str, ...]:
     return () if complete else ("wristband",)
 
 
-# Tokens that are issued
+# Issued tokens
 
 _ALGORITHMS = ("ES256", "ES384", "ES512", "RS256", "RS384", "RS512")
 _KEYS_HELP = "write signingKeyRefs: [{name: <a Secret with key.pem>, algorithm: ES256}]"
@@ -57,7 +57,7 @@ def _wristband(style: Style) -> Field[Settings]:
             {
                 "issuer": Field(Text("a URL", _key), required=True, help="write issuer: <the URL of the issuer>"),
                 "customClaims": Field(named_values(style, "a mapping of claims")),
-                "tokenDuration": Field(Whole(1, LONGEST_KEPT, codes.TTL, "a number of seconds")),
+                "tokenDuration": Field(Whole(1, MAX_TTL_SECONDS, codes.TTL, "a number of seconds")),
                 "signingKeyRefs": Field(keys, required=True, help=_KEYS_HELP),
             },
         )
@@ -68,7 +68,7 @@ def _wristband(style: Style) -> Field[Settings]:
 
 
 def denials(style: Style) -> dict[str, Field[Settings]]:
-    """Return the fields for the responses to a client who is not recognized, or not allowed."""
+    """Return the fields for the responses to a client that is not recognized, or not allowed."""
     denial: Record[Settings] = record(
         "a denial",
         {
@@ -112,7 +112,7 @@ def old_responses(*, complete: bool = False) -> Field[Settings]:
 
 
 def _header_keys(items: Node, to: Checking) -> None:
-    """Check the names of headers: the key of an item, or its name where it has no key."""
+    """Check the names of headers: the key of an item, or its name if it has no key."""
     for name, item in items.items():
         key = item.get("key")
         if key is not None and isinstance(key.value, str):
@@ -123,9 +123,9 @@ def _header_keys(items: Node, to: Checking) -> None:
 
 
 def new_response(*metadata_fields: str, complete: bool = False) -> Field[Settings]:
-    """Return the shape of a mapping of responses, to admitted callers and to denied ones.
+    """Return the shape of a mapping of responses to admitted and to denied callers.
 
-    `metadata_fields` are the names under which metadata of the proxy may stand; without any, ANY of those known.
+    `metadata_fields` are the allowed names for metadata of the proxy. If it is empty, all known names are allowed.
     """
     names = metadata_fields or METADATA_FIELDS
     others = [name for name in METADATA_FIELDS if name not in names]

@@ -20,11 +20,11 @@ from eastgate.reading.manifests.shapes.codes import MISSING_FIELD
 from eastgate.settings import Settings
 
 _HOSTS_HELP = "write hosts: [<a host>]"
-_SOME_HOST = not_empty(codes.NO_HOST, "a scheme is for at least one host", _HOSTS_HELP)
+_SOME_HOST = not_empty(codes.NO_HOST, "a scheme needs at least one host", _HOSTS_HELP)
 _HOSTS: Field[Settings] = Field(
     ListOf(Text("a host", host, served=255), "a list of hosts", _SOME_HOST, served=24),
     help=_HOSTS_HELP,
-    about="The hosts that the scheme is for: a DNS name, `*.` and a DNS name, or `*`.",
+    about="The hosts of the scheme: a DNS name, `*.` and a DNS name, or `*`.",
 )
 _PATTERNS: Field[Settings] = Field(
     NAMED_PATTERNS, about="Sets of conditions by name, for `patternRef` elsewhere in the scheme."
@@ -63,7 +63,7 @@ _STYLES: dict[Style, Record[Settings]] = {
 
 
 def _for_hosts(scheme: Node, to: Checking) -> None:
-    """Require the hosts of one of several schemes; one alone is for all."""
+    """Require the hosts of one of several schemes. A single scheme is for all hosts."""
     if "hosts" not in scheme:
         to.report(MISSING_FIELD, "an auth scheme needs `hosts`", scheme, help=_HOSTS_HELP)
 
@@ -76,7 +76,7 @@ def _in_its_style(scheme: Node, to: Checking) -> None:
 
 
 class _AnyField(Mapping[str, Field[Settings]]):
-    """All fields: which ones are known depends on the style, and the shape of that style checks them."""
+    """Accepts all fields. The shape of the style checks which ones are known."""
 
     def __getitem__(self, _key: str) -> Field[Settings]:
         return Field(Anything())
@@ -96,14 +96,14 @@ def _about(field: Field[Settings], about: str) -> Field[Settings]:
 
 
 def _in_either_style(about: str) -> Field[Settings]:
-    """Make a section that is a list in one style, and a mapping in the other: no schema has a type for that."""
+    """Make a section that is a list in one style and a mapping in the other. No schema has a type for that."""
     return Field(Anything(), about=about)
 
 
 @constraint(
     Cel(
         "!has(self.authentication) || !(has(self.identity) || has(self.denyWith))",
-        "`identity` and `denyWith` are words of v1beta1, and `authentication` is one of v1beta2",
+        "`identity` and `denyWith` are fields of v1beta1, and `authentication` is a field of v1beta2",
     )
 )
 def _words_of_one_style(scheme: Node, to: Checking) -> None:
@@ -115,19 +115,19 @@ _SERVED_ALONE: Record[Settings] = Record(
     "an auth scheme",
     {
         **_COMMON,
-        "when": _about(WHEN, "Conditions of the whole scheme: where they do not hold, the request is let in."),
-        "identity": _about(_OLD["identity"], "As in v1beta1: the ways to recognize a caller, of which ANY is enough."),
+        "when": _about(WHEN, "Conditions of the whole scheme: if they do not hold, the request is allowed."),
+        "identity": _about(_OLD["identity"], "As in v1beta1: the methods to recognize a caller. ANY is enough."),
         "authentication": _about(
-            _NEW["authentication"], "As in v1beta2: the ways to recognize a caller by name, of which ANY is enough."
+            _NEW["authentication"], "As in v1beta2: the methods to recognize a caller, by name. ANY is enough."
         ),
-        "metadata": _in_either_style("What is fetched before the authorization: a list, or a mapping by name."),
-        "authorization": _in_either_style("What must be so, ALL of it: a list, or a mapping by name."),
-        "response": _in_either_style("What the service, or a denied client, is told: a list, or a mapping."),
-        "denyWith": _about(_OLD["denyWith"], "As in v1beta1: what a denied client is told."),
+        "metadata": _in_either_style("Metadata to fetch before the authorization: a list, or a mapping by name."),
+        "authorization": _in_either_style("The checks that must ALL allow: a list, or a mapping by name."),
+        "response": _in_either_style("The responses to the application, or to a denied client: a list, or a mapping."),
+        "denyWith": _about(_OLD["denyWith"], "As in v1beta1: the responses to a denied client."),
         **{name: Field(Anything(), about=NOT_EVALUATED, refused=True) for name in _UNSUPPORTED},
     },
     rules=(_words_of_one_style,),
-    about="How callers to some hosts are recognized and authorized, as in Authorino's AuthConfig.",
+    about="Authentication and authorization of callers to some hosts, as in Authorino's AuthConfig.",
 )
 _SERVED = replace(_SERVED_ALONE, fields={**_SERVED_ALONE.fields, "hosts": replace(_HOSTS, required=True)})
 LONE_SCHEME: Record[Settings] = Record("an auth scheme", _AnyField(), rules=(_in_its_style,), served=_SERVED_ALONE)

@@ -1,8 +1,8 @@
-"""The two styles in which a scheme may be written, and how to tell them apart.
+"""The two styles of a scheme, and how to distinguish them.
 
-Authorino's v1beta1 has lists of entries with names; v1beta2 and v1beta3 have mappings by name, and other words for
-most things. A scheme keeps to one style. The words that only one style has decide which; where there are none, it is
-whether the sections are lists or mappings.
+Authorino's v1beta1 has lists of entries with names. v1beta2 and v1beta3 have mappings by name, and other names for most
+fields. A scheme has one style. Field names that exist in one style only decide which. If there are none, lists or
+mappings decide.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from eastgate.reading.manifests.node import Node
 
 
 class Style(enum.StrEnum):
-    """A way to write a scheme, by the first version of AuthConfig that has it."""
+    """A style of schemes, named after the first version of AuthConfig with it."""
 
     OLD = "v1beta1"
     NEW = "v1beta2"
 
     def pick(self, old: str, new: str) -> str:
-        """Return the word of this style."""
+        """Return the field name of this style."""
         return old if self is Style.OLD else new
 
 
@@ -37,7 +37,7 @@ _INSTEAD = {
 
 
 def in_one_style(scheme: Node, to: Checking) -> tuple[Style, Node]:
-    """Return the style of a scheme, and the scheme without the parts of the other one, which are reported."""
+    """Return the style of a scheme, and the scheme without the fields of the other style, which are reported."""
     marks = {key: style for key, value in scheme.items() if (style := _style(key, value)) is not None}
     first = next((key for key in marks if key in _WORDS), None) or next(iter(marks), None)
     if first is None:
@@ -45,7 +45,7 @@ def in_one_style(scheme: Node, to: Checking) -> tuple[Style, Node]:
     style = marks[first]
     strangers = [key for key, other in marks.items() if other is not style]
     for key in strangers:
-        message = f"`{key}` is written as in {marks[key]}, and `{first}` as in {style}"
+        message = f"`{key}` has the form of {marks[key]}, and `{first}` has the form of {style}"
         to.report(codes.MIXED_VERSIONS, message, scheme.key_span(key), help=_instead(key, style))
     return style, _without(scheme, strangers)
 

@@ -1,6 +1,7 @@
-"""Features of Authorino that are not evaluated. They are never ignored: each is an error with advice.
+"""Features of Authorino that Eastgate does not evaluate. Each is an error with advice, and never ignored.
 
-All of them in schemes of the AuthPolicy of 2022, and in those of today's kinds what Authorino itself no longer has.
+In schemes of the AuthPolicy of 2022, these are all features. In schemes of today's kinds, they are the features that
+Authorino itself no longer has.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from eastgate.reading.manifests.node import Node
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A field at a path in an entry. A flag counts only where it is true."""
+    """A field at a path in an entry. A flag counts only if it is true."""
 
     path: tuple[str, ...]
     code: Code
@@ -31,13 +32,13 @@ _ALL_NAMESPACES = [
     Feature(
         (method, "allNamespaces"),
         codes.ALL_NAMESPACES,
-        "Secrets are looked up in the namespace of the policy only",
+        "Secrets are only looked up in the namespace of the policy",
         "remove it, and keep the Secrets beside the policy",
         flag=True,
     )
     for method in ("apiKey", "mtls", "x509")
 ]
-_TELL = "remove it: a decision is told to the proxy, and to nobody else"
+_TELL = "remove it: only the proxy gets the decision"
 
 FEATURES: dict[str, tuple[Feature, ...]] = {
     "identity": (
@@ -57,7 +58,7 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
         Feature(
             ("apiKey", "keySelector"),
             codes.IDENTITY_UNSUPPORTED,
-            "an API key is under `api_key` in its Secret, and nowhere else",
+            "an API key is only read from `api_key` in its Secret",
             "remove `keySelector`, and write a Secret with `api_key` for each key",
         ),
         Feature(
@@ -113,7 +114,7 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
             Feature(
                 ("opa", name),
                 codes.AUTHORIZATION_UNSUPPORTED,
-                "Rego policies are not fetched from elsewhere",
+                "Rego policies are not fetched from servers",
                 f"write the policy itself: `{inline}`",
             )
             for name, inline in (("externalRegistry", "inlineRego"), ("externalPolicy", "rego"))
@@ -133,26 +134,26 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
             ("wristband",),
             codes.RESPONSE_UNSUPPORTED,
             "no tokens (festival wristbands) are issued",
-            "tell the service what it needs in a `json` response",
+            "send the data to the application in a `json` response",
         ),
     ),
     "": (
-        Feature(("callbacks",), codes.CALLBACKS, "nobody is called back after a decision", _TELL),
-        Feature(("notify",), codes.CALLBACKS, "nobody is notified of a decision", _TELL),
+        Feature(("callbacks",), codes.CALLBACKS, "callbacks after a decision are not made", _TELL),
+        Feature(("notify",), codes.CALLBACKS, "notifications of a decision are not sent", _TELL),
     ),
 }
 
 
-_GONE = (("hmac",), ("openshift",), ("apiKey", "keySelector"))
+_REMOVED_FEATURES = (("hmac",), ("openshift",), ("apiKey", "keySelector"))
 
 
-def report_gone(scheme: Node, to: Checking) -> None:
-    """Report what Authorino no longer has, or does not have yet."""
-    _report_in(scheme, {"identity": tuple(each for each in FEATURES["identity"] if each.path in _GONE)}, to)
+def report_removed(scheme: Node, to: Checking) -> None:
+    """Report features that Authorino no longer has, or does not have yet."""
+    _report_in(scheme, {"identity": tuple(each for each in FEATURES["identity"] if each.path in _REMOVED_FEATURES)}, to)
 
 
 def report_unsupported(scheme: Node, to: Checking) -> None:
-    """Report each feature where it is asked for."""
+    """Report each unsupported feature that a scheme uses."""
     _report_in(scheme, FEATURES, to)
 
 

@@ -1,4 +1,4 @@
-"""Demands that many parts of a scheme share."""
+"""Checks that many parts of a scheme share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eastgate.settings import Settings
 
 Checking = Check[Settings]
 Demand = Callable[[Node, Checking], None]
-NOT_EVALUATED = "Authorino has it. Eastgate does not evaluate it, and rejects it."
+NOT_EVALUATED = "Authorino has this field. Eastgate does not evaluate it, and rejects it."
 
 
 def record(
@@ -28,8 +28,8 @@ def record(
 ) -> Record[Settings]:
     """Make the shape of a mapping.
 
-    `unsupported` are fields that Authorino has and `unsupported.py` reports; no help suggests them. `renamed`
-    are fields of the other style, with what to write instead.
+    `unsupported` are Authorino's fields that `unsupported.py` reports; no help suggests them. `renamed` are fields of
+    the other style, with their replacements.
     """
     taken = ", ".join(f"`{name}`" for name in fields)
     return Record(
@@ -44,7 +44,7 @@ def record(
 
 
 def exactly_one(code: Code, what: str, names: tuple[str, ...], reported: tuple[str, ...] = ()) -> Demand:
-    """Require one of several fields; those in `reported` count, and are not reported again."""
+    """Require exactly one of several fields. Fields in `reported` count, but are not reported again."""
 
     @constraint(oneOf=[{"required": [name]} for name in names])
     def rule(node: Node, to: Checking) -> None:
@@ -61,7 +61,7 @@ def exactly_one(code: Code, what: str, names: tuple[str, ...], reported: tuple[s
 
 
 def unless_empty(demand: Demand) -> Demand:
-    """Make a demand on a mapping that has something in it."""
+    """Restrict a check to mappings that are not empty."""
 
     def rule(node: Node, to: Checking) -> None:
         if node.value:
@@ -71,7 +71,7 @@ def unless_empty(demand: Demand) -> Demand:
 
 
 def needs(code: Code, what: str, name: str, example: str, *reported: str) -> Demand:
-    """Require a field, unless one of those in `reported` is in its place."""
+    """Require a field, unless one of the fields in `reported` replaces it."""
 
     @constraint(oneOf=[{"required": [name]}])
     def rule(node: Node, to: Checking) -> None:
@@ -82,7 +82,7 @@ def needs(code: Code, what: str, name: str, example: str, *reported: str) -> Dem
 
 
 def unique_names(what: str, *, fold: bool = False) -> Demand:
-    """Reject a name that is there twice; `fold`: in any letter case."""
+    """Reject a duplicate name. `fold`: letter case is ignored."""
 
     def rule(node: Node, to: Checking) -> None:
         seen: set[str] = set()
@@ -109,7 +109,7 @@ def entry_name(node: Node, to: Checking) -> None:
 
 @constraint(pattern=whole(rf"\*|{HOST_PATTERN}"))
 def host(node: Node, to: Checking) -> None:
-    """Require a host, perhaps with a wildcard."""
+    """Require a host, possibly with a wildcard."""
     problem = host_problem(node.text)
     if problem is not None:
         reason, way_out = problem

@@ -35,34 +35,34 @@ from eastgate.reading.manifests.shapes import (
 )
 from eastgate.settings import Settings
 
-# Checks of CEL, Rego and regular expressions in a scheme: whether they can be evaluated.
+# Checks whether CEL, Rego and regular expressions in a scheme can be evaluated.
 #
-# The evaluator itself compiles them, so that nothing is accepted here that it would reject. It is imported where it
-# is needed, because most schemes have patterns only.
+# The evaluator itself compiles them, so that every accepted expression can be evaluated. It is imported on first use,
+# because most schemes have patterns only.
 
 
 _ALLOW = regex(r"\ballow\b")
 
 
 def regular_expression(node: Node, to: Checking) -> None:
-    """Require a regular expression, as `matches` compares with."""
+    """Require a regular expression for `matches`."""
     from eastgate.dialects.kuadrant.authorino.conditions import regex_problem
 
     problem = regex_problem(node.text)
     if problem is not None:
         message = f"{quoted(node.text)} is not a regular expression: {problem}"
-        to.report(codes.REGEX, message, node, help="write an RE2 expression; ^ and $ stand for the ends of the value")
+        to.report(codes.REGEX, message, node, help="write an RE2 expression; ^ and $ match the ends of the value")
 
 
 def cel_condition(node: Node, to: Checking) -> None:
-    """Require an expression that is, or may be, true or false: much of the authorization JSON has no known type."""
+    """Require an expression that can be boolean, because many types in the authorization JSON are unknown."""
     from eastgate.dialects.kuadrant.authorino.problems import predicate_problem
 
     _cel(predicate_problem(node.text), node, "write a condition such as auth.identity.group == 'staff'", to)
 
 
 def gateway_condition(node: Node, to: Checking) -> None:
-    """Require an expression that is, or may be, true or false on the attributes that the filter of a gateway has."""
+    """Require an expression on the attributes of the gateway's filter that can be boolean."""
     from eastgate.dialects.kuadrant.authorino.problems import predicate_problem
 
     example = "write a condition such as request.path.startsWith('/admin')"
@@ -82,7 +82,7 @@ def _cel(problem: CelProblem | None, node: Node, example: str, to: Checking) -> 
 
 
 def rego_module(field: str) -> Demand:
-    """Require a module that can be evaluated, and may allow something; `version` is a field beside it."""
+    """Require a module that can be evaluated and may allow a request. `version` is a field beside it."""
 
     def rule(opa: Node, to: Checking) -> None:
         node, version = opa.get(field), opa.get("version")
@@ -106,10 +106,10 @@ def _rego_problem(module: str, version: int) -> str | None:
     return rego_problem(module, version) or (None if _ALLOW.search(module) else "it has no rule `allow`")
 
 
-LONGEST_KEPT = 31_536_000  # seconds: a year
+MAX_TTL_SECONDS = 31_536_000  # seconds: a year
 TIMEOUT: Field[Settings] = Field(Whole(0, 2**31 - 1, what="a number of milliseconds"))
-"""The time to wait for an answer. 0 has no limit."""
-KEPT_SECONDS = Whole(1, LONGEST_KEPT, codes.TTL, "a number of seconds")
+"""The time to wait for an answer. 0 means no limit."""
+KEPT_SECONDS = Whole(1, MAX_TTL_SECONDS, codes.TTL, "a number of seconds")
 
 
 # Selectors
@@ -137,7 +137,7 @@ def _selected(node: Node, to: Checking) -> None:
 
 
 def _template(node: Node, to: Checking) -> str | None:
-    """Check a text with selectors in braces. Return it with the braces empty; None where a brace is never closed."""
+    """Check a text with selectors in braces. Return it with empty braces; None if a brace is never closed."""
     split = _split(node.text)
     if split is None:
         message = f"a brace in {quoted(node.text)} is never closed"
@@ -151,7 +151,7 @@ def _template(node: Node, to: Checking) -> str | None:
 
 
 def _split(template: str) -> tuple[str, list[str]] | None:
-    """Return a template with its braces empty, and the selectors in them; None where a brace is never closed."""
+    """Return a template with empty braces, and its selectors; None if a brace is never closed."""
     text, paths = "", []
     at = 0
     while at < len(template):
@@ -193,15 +193,15 @@ _VALUE_FROM: Record[Settings] = record(
 
 
 EXPRESSION: Field[Settings] = Field(Text("a CEL expression", cel_value))
-_LITERAL: Field[Settings] = Field(Anything(), about="The value, written out: of any type.")
+_LITERAL: Field[Settings] = Field(Anything(), about="A literal value of any type.")
 
 
 def value(
     style: Style, what: str, extra: dict[str, Field[Settings]] | None = None, *, may_lack: bool = False
 ) -> Record[Settings]:
-    """Return the shape of a value: a literal, a selector, or (in the new style) an expression.
+    """Return the shape of a value: a literal, a selector, or in the new style an expression.
 
-    `may_lack`: it may be an empty mapping, as objects from a cluster have where there is no value.
+    `may_lack`: an empty mapping is accepted, because objects from a cluster have one if there is no value.
     """
     if style is Style.OLD:
         renamed = {
@@ -251,7 +251,7 @@ def named_values(
 @constraint(pattern="^[Hh][Tt][Tt][Pp][Ss]?://[^{ ]+$")
 def _url(node: Node, to: Checking) -> None:
     if "{" in node.text:
-        message = "this URL cannot be asked: selectors are not replaced in it"
+        message = "this URL cannot be used: its selectors are not replaced"
         to.report(codes.URL, message, node, help="write it out, without braces")
     else:
         _report_url(node.text, node, to)
@@ -267,11 +267,11 @@ def _report_url(text: str, node: Node, to: Checking) -> None:
     problem = _url_problem(text)
     if problem is not None:
         reason, way_out = problem
-        to.report(codes.URL, f"this URL cannot be asked: {reason}", node, help=way_out)
+        to.report(codes.URL, f"this URL cannot be used: {reason}", node, help=way_out)
 
 
 def _url_problem(text: str) -> tuple[str, str] | None:
-    """Return what is wrong with a URL, and what to write instead."""
+    """Return the problem of a URL, and what to write instead."""
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
@@ -281,7 +281,7 @@ def _url_problem(text: str) -> tuple[str, str] | None:
         bare = re.fullmatch(r"[-.a-zA-Z0-9]+(:[0-9]+)?(/.*)?", text)
         return "it does not begin with https:// or http://", f"write https://{text}" if bare else "write https://.."
     if not host or re.search(r"\s", text):
-        return "it has no host" if not host else "it has a space in it", "write https://<host>/<path>"
+        return "it has no host" if not host else "it contains a space", "write https://<host>/<path>"
     if "{" in parts.netloc:
         return "a request could choose its host", "write the host out; selectors may stand in the path and the query"
     if parts.username is not None:

@@ -1,4 +1,4 @@
-"""Authorino's own modifiers and templates, by its documentation and tests."""
+"""Authorino's own modifiers and templates, as in its documentation and tests."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ DOCUMENT = {
         ("auth.identity.encoded.@base64:decode", "john"),
         ("auth.identity.padded.@base64:decode", "john"),
         ("auth.identity.username.@base64:encode", "am9obg=="),
-        # It works on JSON, where control characters are written as escapes that can be printed.
+        # It changes JSON, where control characters are written as escapes that can be printed.
         ("auth.identity.dirty.@strip", "\n\nbob\u0012"),
-        # Between quotes but not escaped, so the quote ends it.
+        # The result is quoted but not escaped, so the quote ends it.
         ('auth.identity.quote.@replace:{"old":"x","new":"y"}', "a"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Selections end: soon, and with nothing but a result or TooMuch."""
+"""Selections end soon, with a result or with TooMuch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _nested(depth: int) -> object:
 
 
 def _shared(doublings: int) -> object:
-    """A few objects that print as very many."""
+    """Return a few objects that print as very many."""
     data: object = "x" * 1000
     for _ in range(doublings):
         data = [data, data]

@@ -1,4 +1,4 @@
-"""Paths of names alone are looked up without a walk: with the same result."""
+"""Paths of names alone are looked up without a walk, with the same result."""
 
 from __future__ import annotations
 

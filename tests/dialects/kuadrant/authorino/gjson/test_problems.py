@@ -1,4 +1,4 @@
-"""What a policy author hears about a path before it is used."""
+"""Problems of a path are reported before the path is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller sees of a selection."""
+"""The results of a selection."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_of_a_key_that_a_multipath_makes_twice_the_first_counts() -> None:
     [("*.#(a)#", '[{"a":1}]'), ("*.#(b)#", "[]"), ("*.#(b)", '{"b":2}'), ("*.#(c)", "")],
 )
 def test_a_wildcard_goes_on_to_the_next_key_until_something_exists(path: str, text: str) -> None:
-    """All matches in the first array exist even if there are none; the first match is looked for in each."""
+    """All matches in the first array exist, even if there are none. The first match is looked up in each element."""
     assert select({"x": [{"a": 1}], "y": [{"a": 2}, {"b": 2}]}, path).text == text
 
 

@@ -1,4 +1,4 @@
-"""The answers of the real gjson, recorded: see the head of vectors.json."""
+"""Selections give the recorded answers of the real gjson: see the head of vectors.json."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_path_selects_what_the_real_gjson_selects(vector: Vector) -> None:
 
 
 def _meaning(raw: str) -> object:
-    """What a JSON text means when of a key that is there twice the first counts; a ValueError if it is not JSON."""
+    """Return the data of a JSON text. The first value of a duplicate key counts. Raises ValueError for other texts."""
     return json.loads(raw, object_pairs_hook=lambda pairs: dict(reversed(pairs)), parse_constant=_not_json)
 
 

@@ -1,20 +1,20 @@
 """GJSON selectors and templates, as Kuadrant's Authorino uses them on its Authorization JSON.
 
-`auth.identity.groups.#(=="admin")` selects from plain data what the Go library github.com/tidwall/gjson would
-select from the same document written by Go's encoding/json; Authorino's modifiers and templates are included.
-Whether a pattern matches decides who gets in, so the oddities of the original are kept. Selections are bounded:
-past a bound, `TooMuch` is raised and the caller fails closed.
+`auth.identity.groups.#(=="admin")` selects from plain data the same values that the Go library github.com/tidwall/gjson
+selects from a document that Go's encoding/json wrote. Authorino's modifiers and templates are included. Patterns decide
+about access, so the oddities of the original are kept. The work of a selection is limited: over a limit, `TooMuch` is
+raised and the evaluation fails closed.
 
-Differences from the original, which is version 1.14.0, as Authorino has it:
+Differences from the original in version 1.14.0, which Authorino uses:
 
-- Where it would take very long or panic (a negative `pos` of `@extract`), `TooMuch` is raised. A pattern that it
-  gives up on as too complex, and takes for no match, is matched here.
-- Objects and arrays print as Go's encoding/json prints data: compact, `<`, `>` and `&` escaped, 1.0 as 1. Keys keep
-  the order of the dict, so a caller who wants Go's order of a map sorts them.
+- `TooMuch` is raised if the original would take very long or panic (a negative `pos` of `@extract`). A pattern that is
+  too complex for the original, and so does not match there, is matched here.
+- Objects and arrays print as Go's encoding/json prints data: compact, `<`, `>` and `&` escaped, 1.0 as 1. Keys keep the
+  order of the dict, so a caller that wants Go's order of a map sorts them.
 - Bytes that are not UTF-8, which only `@base64:decode` can produce, become replacement characters.
-- Text that is not valid JSON, which `@extract`, `@replace`, `@case` and literals can produce, is read as forgivingly
-  as there with a few exceptions: objects that never close, what follows a closed one, and `@pretty` of such text.
-- `@strip` knows the characters of Python's version of Unicode.
+- Text that is not valid JSON can come from `@extract`, `@replace`, `@case` and literals. It is read as leniently as by
+  the original, with three exceptions: objects that never close, text after a closed object, and `@pretty` of such text.
+- `@strip` uses the character tables of Python's version of Unicode.
 - A document is one value, so the `..` prefix for JSON Lines sees one line.
 """
 

@@ -1,7 +1,7 @@
 """Authorino's own modifiers: `@extract`, `@replace`, `@case`, `@base64` and `@strip`.
 
-They work on JSON text as Authorino's do, warts included: `@extract` puts its result between quotes without
-escaping it, so a quote in the result ends it, and `@case` changes the letters of keys and escapes as well.
+They change JSON text exactly as Authorino does, including its bugs. `@extract` puts its result between quotes without
+escaping it, so a quote in the result ends it. `@case` also changes the letters of keys and escapes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BASE64_ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "+/")
 
 
 def _extract(value: Value, argument: str, budget: Budget) -> Value | str:
-    """Return one of the parts that a separator makes of a string."""
+    """Return one of the parts of a string between separators."""
     separator, position = " ", 0
     for key, item in parse_value(argument, budget).members():
         match key.string:
@@ -65,7 +65,7 @@ def _mapped(text: str, fast: Callable[[str], str], exact: Callable[[str], str]) 
 
 
 def _upper(character: str) -> str:
-    """Convert to upper case, one character for one, as Go does it: `ß` stays."""
+    """Convert to upper case, one character for one, as Go does: `ß` is unchanged."""
     for mapped in (character.upper(), character.title()):
         if len(mapped) == 1:
             return mapped
@@ -83,7 +83,7 @@ def _base64(value: Value, argument: str, _budget: Budget) -> Value | str:
 
 
 def _decoded(text: str) -> bytes:
-    """Decode with or without padding. What cannot be decoded is left out, along with all that follows it."""
+    """Decode with or without padding. The result ends before the first invalid character."""
     letters = text.replace("\r", "").replace("\n", "")
     if len(text.encode("utf-8", "replace")) % 4 == 0 and len(letters) % 4 == 0:
         bare = letters[:-2] + letters[-2:].rstrip("=")
@@ -96,7 +96,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _strip(value: Value, _argument: str, _budget: Budget) -> Value | str:
-    """Keep only what can be printed."""
+    """Remove all characters that cannot be printed."""
     return "".join(filter(str.isprintable, value.source))
 
 

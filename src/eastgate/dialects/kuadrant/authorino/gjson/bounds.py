@@ -1,7 +1,7 @@
-"""Bounds the work of one selection.
+"""Limits the work of one selection.
 
-Selectors come from policy authors and documents from callers; together they could make small texts grow without end
-(`[@this,@this]|[@this,@this]|...`). Every selection therefore draws on one budget and ends when it is used up.
+Selectors come from policy authors and documents from callers. Together they could make small texts grow without end
+(`[@this,@this]|[@this,@this]|...`). So every selection has one budget, and ends when the budget is used up.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ MAX_PATH = 4096
 MAX_TEMPLATE = 65536
 """Characters of a template."""
 MAX_DEPTH = 100
-"""Levels of nesting: of a path in a path, of the data walked, of the data printed."""
+"""Levels of nesting, for paths in paths, walked data and printed data."""
 MAX_TEXT = 1 << 20
-"""Characters of anything that a selection produces."""
+"""Characters of any text that a selection produces."""
 MAX_WORK = 4 << 20
 """Members visited plus characters read and written, by one selection or one template."""
 
 
 class TooMuch(ValueError):  # noqa: N818 - says what happened to the caller that must now fail closed
-    """A selection went past a bound, or asked for what makes the real implementation panic. Fail closed."""
+    """A selection exceeded a limit, or would make the original panic. The caller must fail closed."""
 
 
 class Budget:
-    """The work that is left to one selection, and how deep it is nested right now."""
+    """The remaining work of one selection, and its current nesting depth."""
 
     __slots__ = ("_depth", "_left")
 
@@ -32,13 +32,13 @@ class Budget:
         self._depth = 0
 
     def spend(self, work: int) -> None:
-        """Take `work` from what is left."""
+        """Subtract `work` from the budget."""
         self._left -= work
         if self._left < 0:
             raise TooMuch(f"the selection takes more than {MAX_WORK} steps")
 
     def enter(self) -> None:
-        """Go one level deeper. Not undone when something is raised: nothing catches TooMuch on the way out."""
+        """Go one level deeper. An exception does not undo this, because no code continues after TooMuch."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise TooMuch(f"the selection is nested deeper than {MAX_DEPTH} levels")
@@ -48,7 +48,7 @@ class Budget:
         self._depth -= 1
 
     def afford(self, text: str) -> str:
-        """Return the text, paid for. Raises TooMuch when it is too long."""
+        """Return the text and subtract its length. Raises TooMuch if it is too long."""
         if len(text) > MAX_TEXT:
             raise TooMuch(f"the selection produces more than {MAX_TEXT} characters")
         self.spend(len(text))
@@ -56,7 +56,7 @@ class Budget:
 
 
 class Pieces:
-    """A text under construction, whose size is known before it is joined."""
+    """A text under construction. Its size is known before its pieces are joined."""
 
     __slots__ = ("_budget", "_pieces", "_size")
 
@@ -66,7 +66,7 @@ class Pieces:
         self._size = 0
 
     def add(self, *pieces: str) -> None:
-        """Append, unless the text gets too long."""
+        """Append a piece. Raises TooMuch if the text gets too long."""
         size = len(pieces) + sum(map(len, pieces))
         self._size += size
         if self._size > MAX_TEXT:
@@ -75,7 +75,7 @@ class Pieces:
         self._pieces += pieces
 
     def joined(self) -> str:
-        """Return all pieces as they are."""
+        """Return all pieces in one text."""
         return "".join(self._pieces)
 
     def enclosed(self, brackets: str) -> str:

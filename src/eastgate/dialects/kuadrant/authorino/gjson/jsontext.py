@@ -1,7 +1,7 @@
 """JSON as text: finds the end of values, reads strings, prints data.
 
-Reading is as forgiving as the real gjson: some modifiers hand on text that is not quite JSON, and what Authorino makes
-of it decides who gets in. All patterns here are fixed and match in linear time.
+Reading is as lenient as in the original gjson. Some modifiers produce text that is not quite JSON, and Authorino's
+reading of it decides about access. All regular expressions here are fixed and match in linear time.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import MAX_DEPTH, MAX_TEXT, Budget, Pieces, TooMuch
 from eastgate.reading.strict_json import JsonFlaw, JsonProblem, JsonReader
 
-# Numbers as Go reads and prints them, since selectors compare and print the way Authorino does.
+# Numbers as Go reads and prints them, because selectors compare and print as Authorino does.
 
 
-_MOST_DIGITS = 400
-_MISPLACED = regex(r"_(?![0-9a-fA-F])|(?<![0-9a-fA-FxX])_|[pP].*_")  # an underscore that Go does not take
-_SAFE = 9007199254740991
+_MAX_DIGITS = 400
+_MISPLACED = regex(r"_(?![0-9a-fA-F])|(?<![0-9a-fA-FxX])_|[pP].*_")  # an underscore, which Go rejects
+_MAX_SAFE_INTEGER = 9007199254740991
 _INT64_MAX, _INT64_MIN = (1 << 63) - 1, -(1 << 63)
 
 
 def to_float(text: str) -> float:
-    """Convert as Go's strconv.ParseFloat: 0 for what is not a number, an infinity for what is too large."""
+    """Convert as Go's strconv.ParseFloat: 0 for a text that is no number, infinity for a too large number."""
     if not text.isascii() or text != text.strip() or "\0" in text:
         return 0.0
     try:
@@ -41,7 +41,7 @@ def to_float(text: str) -> float:
 
 
 def plain_decimal(number: float) -> str:
-    """Return the shortest digits that mean this number, without an exponent: Go's FormatFloat(number, 'f', -1, 64)."""
+    """Return the shortest digits for this number, without an exponent: Go's FormatFloat(number, 'f', -1, 64)."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -51,14 +51,14 @@ def plain_decimal(number: float) -> str:
 
 
 def json_number(number: float) -> str:
-    """Return the number as Go's encoding/json prints it: an exponent only for the very small and the very large."""
+    """Return the number as Go prints it in JSON: with an exponent only if it is very small or very large."""
     if number != 0 and not 1e-6 <= abs(number) < 1e21:
         return repr(number).replace("e-0", "e-").replace("inf", "Inf").replace("nan", "NaN")
     return plain_decimal(number)
 
 
 def integer_text(number: int) -> str:
-    """Return decimal digits. Python refuses to print thousands of them, and so do we."""
+    """Return decimal digits. Python refuses to print thousands of digits, and so does this function."""
     try:
         return str(number)
     except ValueError:
@@ -74,23 +74,23 @@ def integer_float(number: int) -> float:
 
 
 def plain_number(raw: str) -> int | float:
-    """Return the number that its text means: whole if written so and not beyond all measure."""
-    if raw not in ("", "-") and text_is_digits(raw) and len(raw) <= _MOST_DIGITS:
+    """Return the number that its text means: an integer if the text is one and is not extremely large."""
+    if raw not in ("", "-") and text_is_digits(raw) and len(raw) <= _MAX_DIGITS:
         return int(raw)
     return to_float(raw)
 
 
 def text_is_digits(raw: str) -> bool:
-    """Return whether a JSON number is printed as it was written: an optional minus, then nothing but digits."""
+    """Return whether a JSON number is printed as written: an optional minus, then nothing but digits."""
     digits = raw[1:] if raw.startswith("-") else raw
     return digits == "" or (digits.isascii() and digits.isdigit())
 
 
 def number_to_int(number: float, raw: str) -> int:
-    """Convert as Go's Result.Int(): cut towards zero, kept within 64 bits, and 0 for what is no number."""
-    if -_SAFE <= number <= _SAFE:
+    """Convert as Go's Result.Int(): cut towards zero, limited to 64 bits, and 0 for a text that is no number."""
+    if -_MAX_SAFE_INTEGER <= number <= _MAX_SAFE_INTEGER:
         return int(number)
-    if raw not in ("", "-") and text_is_digits(raw) and len(raw) <= _MOST_DIGITS:
+    if raw not in ("", "-") and text_is_digits(raw) and len(raw) <= _MAX_DIGITS:
         return max(_INT64_MIN, min(_INT64_MAX, int(raw)))
     if math.isnan(number):
         return _INT64_MIN
@@ -109,27 +109,27 @@ _python_quote = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def end_of_string(text: str, start: int) -> int | None:
-    """Return where the string that opens at `start` ends; None if it never does."""
+    """Return the end of the string that opens at `start`; None if it never ends."""
     match = _REST_OF_STRING.match(text, start + 1)
     return match.end() if match else None
 
 
 def end_of_number(text: str, start: int) -> int:
-    """Return where the number at `start` ends: at a space, a comma or a closing bracket."""
+    """Return the end of the number at `start`: a space, a comma or a closing bracket."""
     match = _NUMBER_END.search(text, start + 1)
     return match.start() if match else len(text)
 
 
 def end_of_word(text: str, start: int) -> int:
-    """Return where `true`, `false` or `null` ends."""
+    """Return the end of `true`, `false` or `null`."""
     match = _WORD.match(text, start + 1)
     return match.end() if match else len(text)
 
 
 def end_of_block(text: str, start: int) -> int:
-    """Return where the bracket that opens at `start` closes; the end of the text if it never does.
+    """Return the end of the bracket that opens at `start`, or the end of the text if it never closes.
 
-    What opens is taken for a bracket, whatever it is, and any bracket closes any other: so does the real gjson.
+    Any opening character counts as a bracket, and any bracket closes any other, as in the original gjson.
     """
     depth = 1
     for token in _STRING_OR_BRACKET.finditer(text, start + 1):
@@ -144,7 +144,7 @@ def end_of_block(text: str, start: int) -> int:
 
 
 def end_of_argument(text: str, start: int) -> int:
-    """Return where a string or a bracketed value ends; the end of the text if it never does."""
+    """Return the end of a string or a bracketed value, or the end of the text if it never closes."""
     if text[start] == '"':
         return end_of_string(text, start) or len(text)
     return end_of_block(text, start)
@@ -156,7 +156,10 @@ def without_spaces(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Return what the inside of a string means. A broken escape or a control character ends it, as in gjson."""
+    """Return the content of a string without its escapes.
+
+    A broken escape or a control character ends it, as in gjson.
+    """
     if "\\" not in text:
         return text
     out: list[str] = []
@@ -199,7 +202,7 @@ def _joined_surrogates(high: str, low: str) -> str:
 
 
 def well_formed(text: str) -> str:
-    """Return the text with a replacement character for each half of a surrogate pair, so that it can be encoded."""
+    """Return the text with each half of a surrogate pair replaced, so that the text can be encoded."""
     if text.isascii():
         return text
     try:
@@ -210,20 +213,23 @@ def well_formed(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return the text as a JSON string, written like Go does: `<`, `>` and `&` are escaped too."""
+    """Return the text as a JSON string, as Go writes it: `<`, `>` and `&` are escaped too."""
     encoded = _python_quote(well_formed(text))
     return encoded.translate(_GO_ESCAPES)
 
 
 def write_json(data: object, budget: Budget) -> str:
-    """Return the data as compact JSON, as Go's encoding/json writes it, which is what Authorino's selectors read."""
+    """Return the data as compact JSON, as Go's encoding/json writes it for Authorino's selectors."""
     out = Pieces(budget)
     _write(data, out, MAX_DEPTH)
     return out.joined()
 
 
 def _write(data: object, out: Pieces, depth: int) -> None:
-    """Write data, and pay for each piece before going on: shared parts can make small data print without end."""
+    """Write data, and subtract each piece from the budget at once.
+
+    Shared parts can make the output of small data endless.
+    """
     if depth == 0:
         raise TooMuch(f"the data is nested deeper than {MAX_DEPTH} levels")
     if isinstance(data, dict):
@@ -266,7 +272,7 @@ _CHECKER = JsonReader(lenient=True, parse_int=len, parse_float=len)
 
 
 def read_json(text: str) -> object:
-    """Return the data that strictly valid JSON means; a ValueError for anything else."""
+    """Return the data of strictly valid JSON. Raises ValueError for any other text."""
     return _read(_READER, text)
 
 

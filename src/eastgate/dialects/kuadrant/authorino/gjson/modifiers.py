@@ -1,6 +1,6 @@
 """The modifiers of gjson itself: `@reverse`, `@keys` and so on.
 
-Each takes a value and the text of its argument, and gives a value or JSON text.
+Each takes a value and the text of its argument, and returns a value or JSON text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from eastgate.dialects.kuadrant.authorino.gjson.values import (
     whole_number,
 )
 
-# `@pretty`: JSON for people, laid out exactly as the real one does, since a template may print it.
+# `@pretty`: JSON with line breaks, exactly as the original prints it, because a template may contain it.
 
 
 _WORDS: Final = {JsonKind.NULL: "null", JsonKind.TRUE: "true", JsonKind.FALSE: "false"}
@@ -38,7 +38,7 @@ class _Options:
 
 
 def pretty(value: Value, argument: str, budget: Budget) -> str:
-    """Return the value over several lines; an array that fits into the width stays on one."""
+    """Return the value over several lines. An array that fits into the width stays on one line."""
     options = _options(argument, budget)
     printer = _Printer(options, budget)
     if value.exists:
@@ -66,7 +66,7 @@ def _only_spaces(text: str) -> str:
 
 
 class _Printer:
-    """Bytes rather than characters, because the width counts them."""
+    """Collects bytes rather than characters, because the width counts bytes."""
 
     __slots__ = ("_budget", "_line", "_options", "_out")
 
@@ -132,7 +132,10 @@ class _Printer:
         return False
 
     def _flat(self, value: Value, end: int) -> bool:
-        """Print without line breaks; False as soon as that cannot be: an object is never flat, nor what is too long."""
+        """Print without line breaks.
+
+        Return False as soon as that is impossible: an object is never flat, nor is a long value.
+        """
         if value.kind is JsonKind.OBJECT or len(self._out) > end:
             return False
         if value.kind is not JsonKind.ARRAY:
@@ -151,7 +154,7 @@ class _Printer:
         return True
 
     def _new_line(self, level: int) -> None:
-        """Turn a space that ends the line into the line break."""
+        """Replace a space at the end of the line by the line break."""
         self._line = len(self._out)
         if self._out.endswith(b" "):
             self._out[-1:] = b"\n"
@@ -191,7 +194,7 @@ def _reverse(value: Value, _argument: str, budget: Budget) -> Value | str:
 
 
 def _flatten(value: Value, argument: str, budget: Budget) -> Value | str:
-    """Dissolve arrays in the array: one level of them, or with {"deep":true} all."""
+    """Flatten the arrays in the array: one level of them, or with {"deep":true} all levels."""
     if value.kind is not JsonKind.ARRAY:
         return value
     pieces = Pieces(budget)
@@ -230,7 +233,7 @@ def _values(value: Value, _argument: str, budget: Budget) -> Value | str:
 
 
 def _join(value: Value, argument: str, budget: Budget) -> Value | str:
-    """Merge the objects of an array. Of equal keys the last value counts, or with {"preserve":true} all are kept."""
+    """Merge the objects of an array. The last value of a key counts, or with {"preserve":true} all values are kept."""
     if value.kind is not JsonKind.ARRAY:
         return value
     objects = (item for item in value.elements() if item.kind is JsonKind.OBJECT)
@@ -284,7 +287,7 @@ def _object(members: Iterable[tuple[str, str]], budget: Budget) -> str:
 
 
 def _option(argument: str, name: str, budget: Budget) -> bool:
-    """Return a yes or no from a modifier's argument; the last one of that name counts."""
+    """Return a boolean from a modifier's argument. The last one with that name counts."""
     given = [is_true(item) for key, item in parse_value(argument, budget).members() if key.string == name]
     return bool(given) and given[-1]
 

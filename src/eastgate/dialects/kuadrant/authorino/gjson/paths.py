@@ -1,7 +1,7 @@
 """The syntax of a path, one step at a time.
 
-A path is read while it is walked, since what a step means depends on what it meets: `#` counts an array and is a
-key of an object. Results are cached because the rest of a path is read anew for each element of an array.
+A path is parsed during the walk, because the meaning of a step depends on the current value: `#` counts an array and is
+a key of an object. Results are cached, because the rest of a path is parsed again for each element of an array.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.gjson.jsontext import end_of_argument, end_of_block, unescaped
 
-# The names of all modifiers, which the syntax must know: a dot before one of them acts as a pipe.
+# The names of all modifiers. The parser needs them, because a dot before a modifier acts as a pipe.
 
 
 GJSON_MODIFIERS: Final = frozenset(
@@ -36,13 +36,13 @@ AUTHORINO_MODIFIERS: Final = frozenset(("base64", "case", "extract", "replace", 
 MODIFIER_NAMES: Final = GJSON_MODIFIERS | AUTHORINO_MODIFIERS
 
 
-_CACHED = 512
+_MAX_CACHED_PATHS = 512
 _OPERATORS = ("!=", "!%", "<=", ">=", "==", "<", ">", "=", "%")
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The content of `#(...)`: the path into an element, the comparison, and what to compare with."""
+    """The content of `#(...)`: the path into an element, the comparison, and the operand."""
 
     path: str = ""
     operator: str = ""
@@ -52,7 +52,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """The first component of a path and how the rest follows: `rest` within it, `pipe` after it."""
+    """The first component of a path, and the two kinds of what follows: `rest` within it, `pipe` after it."""
 
     part: str
     rest: str | None = None
@@ -70,9 +70,9 @@ class SubPath:
     path: str
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
 def object_step(path: str) -> PathStep:
-    """Return the first component, where it meets an object."""
+    """Return the first component of a path into an object."""
     part: list[str] = []
     wild = escaped = False
     at = 0
@@ -80,7 +80,7 @@ def object_step(path: str) -> PathStep:
         character = path[at]
         if character in "|.":
             step = _followed("".join(part), path, at, wild=wild, pipes=True)
-            # After an escaped name, gjson looks for the key "" before it goes on with what a dot pipes.
+            # After an escaped name, gjson looks up the key "" before it continues after a dot that acts as a pipe.
             return replace(step, rest="") if escaped and character == "." and step.pipe is not None else step
         if character == "\\":
             escaped = True
@@ -93,9 +93,9 @@ def object_step(path: str) -> PathStep:
     return PathStep("".join(part), wild=wild)
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
 def array_step(path: str) -> PathStep:
-    """Return the first component, where it meets an array."""
+    """Return the first component of a path into an array."""
     hashed = False
     query: Query | None = None
     at = 0
@@ -125,7 +125,10 @@ def _followed(
     hashed: bool = False,
     query: Query | None = None,
 ) -> PathStep:
-    """Return a step that ends at a dot or pipe. A dot before a modifier or multipath is a pipe, except after `#`."""
+    """Return a step that ends at a dot or pipe.
+
+    A dot before a modifier or multipath acts as a pipe, except after `#`.
+    """
     rest = path[at + 1 :]
     if path[at] == "|" or (pipes and rest and _starts_anew(rest)):
         return PathStep(part, pipe=rest, wild=wild, hashed=hashed, query=query)
@@ -137,12 +140,12 @@ def _starts_anew(path: str) -> bool:
 
 
 def end_of_name(path: str) -> int:
-    """Return where the name of the modifier that a path starts with ends."""
+    """Return the end of the modifier name at the start of a path."""
     return next((at for at in range(1, len(path)) if path[at] in ".|:"), len(path))
 
 
 def query_at(path: str) -> tuple[Query, int] | None:
-    """Return the query that a path starts with, and the offset after its closing bracket; None if it never closes."""
+    """Return the query at the start of a path, and the offset after its closing bracket; None if it never closes."""
     operator_at, depth, escapes = 0, 1, False
     at = 2
     while at < len(path):
@@ -174,7 +177,7 @@ def query_at(path: str) -> tuple[Query, int] | None:
 
 
 def _end_of_quotes(path: str, at: int) -> int:
-    """Return the offset of the quote that closes the one at `at`, or the end."""
+    """Return the offset of the quote that closes the one at `at`, or the end of the path."""
     at += 1
     while at < len(path) and path[at] != '"':
         at += 2 if path[at] == "\\" else 1
@@ -199,9 +202,9 @@ def _trimmed(text: str) -> str:
     return text[start:end]
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
 def split_at_pipe(path: str) -> tuple[str, str | None]:
-    """Split a path into what is done to each element of an array, and what is done after that to all of them."""
+    """Split a path into the part for each element of an array, and the part for all of the results."""
     if "|" not in path:
         return path, None
     if path[0] == "{":
@@ -240,9 +243,9 @@ def _end_of_query(path: str, at: int) -> int:
     return at
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
 def sub_paths(path: str) -> tuple[tuple[SubPath, ...], str] | None:
-    """Return the parts of the multipath that a path starts with, and what follows it; None if it never closes."""
+    """Return the parts of the multipath at the start of a path, and the rest; None if it never closes."""
     parts: list[SubPath] = []
     start, at, colon, depth, modifier = 1, 1, 0, 1, False
 
@@ -274,7 +277,7 @@ def sub_paths(path: str) -> tuple[tuple[SubPath, ...], str] | None:
 
 
 def last_name(path: str) -> str:
-    """Return the key that a part of a multipath gets when it is not given one."""
+    """Return the key for a part of a multipath without a name."""
     at = len(path) - 1
     while at >= 0 and not (path[at] in "|." and (at == 0 or path[at - 1] != "\\")):
         at -= 1
@@ -282,9 +285,9 @@ def last_name(path: str) -> str:
     return "_" if any(character < " " or character in "[]{}()#|!" for character in name) else name
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
 def modifier_at(path: str) -> tuple[str, str, str] | None:
-    """Return the name and argument of the modifier that a path starts with, and what follows; None if there is none."""
+    """Return the name and argument of the modifier at the start of a path, and the rest; None if there is none."""
     end = end_of_name(path)
     name = path[1:end]
     if name not in MODIFIER_NAMES:
@@ -299,9 +302,9 @@ def modifier_at(path: str) -> tuple[str, str, str] | None:
     return name, argument, pipe + rest
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
 def literal_at(path: str) -> tuple[str, str] | None:
-    """Return the JSON that a path starting with `!` stands for, and what follows; None if it is a key after all."""
+    """Return the JSON literal after `!` at the start of a path, and the rest; None if it is a key after all."""
     if path[1] in '{["+-0123456789':
         end = end_of_block(path, 1)
         return path[1:end], path[end:]

@@ -1,7 +1,7 @@
 """Finds problems of a path before it is used.
 
-gjson itself never complains: it takes an unknown modifier for a key, and an unbalanced query matches nothing. A policy
-that selects nothing by mistake may let everyone in, so its author should hear of it first.
+gjson itself reports no errors: it reads an unknown modifier as a key, and an unbalanced query matches nothing. A policy
+that selects nothing by mistake may allow every caller, so its author should see the problem first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Problem(Exception):  # noqa: N818 - never leaves this module
 
 
 def path_problem(path: str) -> str | None:
-    """Return what is wrong with the path, in words for its author; None if nothing is known before it is used."""
+    """Return the problem of a path, in words for its author; None if no problem is known before its use."""
     if len(path) > MAX_PATH:
         return f"the path has {len(path)} characters, at most {MAX_PATH} are allowed"
     if not path:
@@ -51,7 +51,7 @@ def path_problem(path: str) -> str | None:
 
 
 def _check(path: str, depth: int) -> None:
-    """Look at each component. Brackets nest paths in paths."""
+    """Check each component. Brackets nest paths in paths."""
     if depth > MAX_DEPTH // 2:
         raise _Problem(f"the path is nested deeper than {MAX_DEPTH // 2} levels")
     if path.startswith(".."):
@@ -62,7 +62,7 @@ def _check(path: str, depth: int) -> None:
 
 
 def _component(path: str, depth: int) -> str | None:
-    """Check the first component; return what follows it, or None at the end."""
+    """Check the first component; return the rest of the path, or None at the end."""
     match path[:1]:
         case "@":
             return _modifier(path)

@@ -14,16 +14,16 @@ from eastgate.dialects.kuadrant.authorino.gjson.values import JsonKind, Value
 
 
 _ANY_ONE: Final = ""
-"""Stands for `?` among the characters of a pattern; no character equals it."""
+"""The `?` in a list of pattern characters. It equals no character."""
 _ANY_RUN: Final = "**"
-"""Stands for `*`."""
+"""The `*` in a list of pattern characters."""
 
 
 def glob_matches(text: str, pattern: str, budget: Budget) -> bool:
-    """Return whether the pattern covers the whole text.
+    """Return whether the pattern matches the whole text.
 
-    Only the last `*` is ever reconsidered, which suffices: an earlier one that matched as little as possible leaves the
-    most to the rest. So the time is at most length times length, and each retry is paid for.
+    Only the last `*` is ever extended. That is enough: if earlier stars match as little as possible, the most text
+    remains for the rest. So the time is at most length times length, and each retry costs budget.
     """
     tokens = _tokens(pattern)
     if tokens is None:
@@ -47,7 +47,7 @@ def glob_matches(text: str, pattern: str, budget: Budget) -> bool:
 
 @lru_cache(maxsize=256)
 def _tokens(pattern: str) -> tuple[str, ...] | None:
-    """Return the pattern's parts; None where it matches nothing: it ends with a backslash that follows no `*`."""
+    """Return the parts of a pattern; None if it can match nothing: it ends with a backslash that follows no `*`."""
     tokens: list[str] = []
     characters = iter(pattern)
     for character in characters:
@@ -72,7 +72,10 @@ TILDES: Final = ("~true", "~false")
 
 
 def query_matches(query: Query, value: Value, budget: Budget) -> bool:
-    """Return whether the value at the query's path compares as asked. Without a comparison it only has to exist."""
+    """Return whether the value at the query's path satisfies the comparison.
+
+    Without a comparison, the value must exist.
+    """
     if query.operand.startswith("~"):
         return query.operator == "" or _boolean(is_true(value), query.operator, query.operand[1:])
     if not value.exists:
@@ -90,7 +93,7 @@ def query_matches(query: Query, value: Value, budget: Budget) -> bool:
 
 
 def is_true(value: Value) -> bool:
-    """Return the truth of a value: of one after `~`, and of the argument of a modifier that asks yes or no."""
+    """Return the truth of a value after `~`, or of a boolean argument of a modifier."""
     match value.kind:
         case JsonKind.TRUE:
             return True
@@ -128,7 +131,7 @@ def _ordered(value: _Comparable, operation: str, operand: _Comparable) -> bool:
 
 
 def _boolean(value: bool, operation: str, operand: str) -> bool:
-    """Compare with a boolean: true is more than false, and nothing else is comparable with either."""
+    """Compare with a boolean: true is greater than false. No other value is comparable with a boolean."""
     match operation:
         case "=":
             return operand == ("true" if value else "false")

@@ -1,4 +1,4 @@
-"""Walks a path through a value: the heart of gjson."""
+"""Walks a path through a value: the core of gjson."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ from eastgate.dialects.kuadrant.authorino.gjson.values import (
 
 
 def find(value: Value, path: str, budget: Budget) -> Value:
-    """Return what the path leads to. Each turn of the loop takes what stands before a pipe; nested paths come back
-    here.
+    """Return the value at a path.
+
+    Each turn of the loop handles the part before a pipe; nested paths call this function again.
     """
     budget.enter()
     rest: str | None = path
@@ -46,7 +47,7 @@ def find(value: Value, path: str, budget: Budget) -> Value:
 
 
 def _before_pipe(value: Value, path: str, budget: Budget) -> tuple[Value, str | None]:
-    """Return the value that the path up to its first pipe leads to, and the path after the pipe, if any."""
+    """Return the value at the path up to its first pipe, and the path after the pipe, if any."""
     if len(path) > 1 and path[0] in "@!":
         made = _modified(value, path, budget) if path[0] == "@" else _literal(path, budget)
         if made is not None:
@@ -98,7 +99,7 @@ def _name(part: SubPath) -> str:
 class _Walk:
     """One walk into nested objects and arrays, up to the first pipe.
 
-    `value` and `pipe` are set on the way: what was found last stays, even when the walk then goes on elsewhere.
+    `value` and `pipe` are set during the walk. The last found value stays set, even if the walk continues elsewhere.
     """
 
     __slots__ = ("_budget", "pipe", "value")
@@ -109,7 +110,7 @@ class _Walk:
         self.pipe: str | None = None
 
     def into(self, container: Value, path: str) -> bool:
-        """Walk on in an object or array; return whether it was found there."""
+        """Continue in an object or array; return whether the path was found there."""
         self._budget.enter()
         is_object = container.kind is JsonKind.OBJECT
         is_found = self._object(container, path) if is_object else self.array(container.walked(), path)
@@ -140,7 +141,7 @@ class _Walk:
             self.pipe = step.pipe
 
     def array(self, elements: Iterable[Value], path: str) -> bool:
-        """Walk on in the elements of an array; return whether it was found there."""
+        """Continue in the elements of an array; return whether the path was found there."""
         step = array_step(path)
         self._follow(step)
         try:
@@ -162,7 +163,7 @@ class _Walk:
         return False
 
     def _hash(self, elements: Iterable[Value], step: PathStep) -> bool:
-        """Count the elements for `#`; collect what the path leads to in each of them for `#.path`."""
+        """Count the elements for `#`. For `#.path` collect the value at the path in each of them."""
         if step.rest is None:
             self.value = parse_value(str(sum(1 for _ in elements)), self._budget)
             return True
@@ -180,7 +181,7 @@ class _Walk:
     def _query(self, elements: Iterable[Value], step: PathStep, query: Query) -> bool:
         """Find the first element that matches `#(...)`, or for `#(...)#` all of them, each with the rest of the path.
 
-        Not finding any does not end the walk: another key may match a wildcard further up.
+        If there is none, the walk continues, because another key may match an outer wildcard.
         """
         pieces = Pieces(self._budget)
         for element in elements:

@@ -7,10 +7,10 @@ from eastgate.dialects.kuadrant.authorino.gjson.selection import select_within
 
 
 def fill(template: str, document: object) -> str:
-    """Replace each `{selector}` of a template by what it selects.
+    """Replace each `{selector}` of a template by the selected value.
 
-    A backslash takes the next character as it is. A brace that never closes swallows the rest, as in Authorino. Raises
-    TooMuch past a bound: fail closed.
+    A backslash makes the next character literal. A brace that never closes drops the rest, as in Authorino. Raises
+    TooMuch over a limit: fail closed.
     """
     if len(template) > MAX_TEMPLATE:
         raise TooMuch(f"the template is longer than {MAX_TEMPLATE} characters")
@@ -36,8 +36,9 @@ def fill(template: str, document: object) -> str:
 
 
 def _end_of_placeholder(template: str, at: int) -> int | None:
-    """Return the index of the brace that closes the placeholder. Braces nest, and neither quotes nor backslashes hide
-    them.
+    """Return the index of the brace that closes the placeholder.
+
+    Braces nest; quotes and backslashes do not hide them.
     """
     depth = 0
     for index in range(at, len(template)):
@@ -51,7 +52,7 @@ def _end_of_placeholder(template: str, at: int) -> int | None:
 
 
 def is_template(text: str) -> bool:
-    """Return whether Authorino takes a selector for a template: it has a brace that opens no argument."""
+    """Return whether Authorino reads a selector as a template: it has a brace that opens no argument."""
     arguments, end = 0, 0
     at = text.find("@")
     while at >= 0:

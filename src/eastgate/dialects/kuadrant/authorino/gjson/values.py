@@ -1,7 +1,7 @@
-"""A value on its way along a path: plain data that was given, or JSON text that a modifier or multipath made.
+"""A value on a path: plain data of the document, or JSON text from a modifier or multipath.
 
-Both answer the same questions. Data stays data as long as possible because that is fast; text stays text because
-it may hold what data cannot, such as a key twice, spaces, or something that is not quite JSON.
+Both have the same interface. Data stays data as long as possible, because that is fast. Text stays text, because it may
+contain duplicate keys, spaces, or text that is not quite JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from eastgate.dialects.kuadrant.authorino.gjson.jsontext import (
 
 
 class JsonKind(Enum):
-    """The type of a JSON value. What does not exist is a null without text."""
+    """The type of a JSON value. A missing value is a null without text."""
 
     NULL = auto()
     FALSE = auto()
@@ -42,11 +42,11 @@ CONTAINERS: Final = (JsonKind.OBJECT, JsonKind.ARRAY)
 
 
 class Unterminated(Exception):  # noqa: N818 - a way to end a walk, which never leaves this package
-    """A string in text that is not quite JSON never ends: a walk through the array that it is in finds nothing."""
+    """A string in text that is not quite JSON never ends. A walk through its array then finds nothing."""
 
 
 class Value(Protocol):
-    """The interface of data and text for a path."""
+    """The interface of data and text on a path."""
 
     @property
     def kind(self) -> JsonKind:
@@ -54,7 +54,7 @@ class Value(Protocol):
 
     @property
     def exists(self) -> bool:
-        """Return whether there is anything."""
+        """Return whether the value exists."""
 
     @property
     def raw(self) -> str:
@@ -62,30 +62,32 @@ class Value(Protocol):
 
     @property
     def source(self) -> str:
-        """Return the text that the rest of a path works on: `raw`, and what a modifier may have left around it."""
+        """Return the text for the rest of a path: `raw`, and the text that a modifier may have left around it."""
 
     @property
     def string(self) -> str:
-        """Return the value in a comparison or a template: a string itself, a number's digits, nothing for null."""
+        """Return the value in a comparison or a template: a string itself, the digits of a number, an empty text for
+        null.
+        """
 
     @property
     def number(self) -> float:
-        """Return the number it is; 0 for anything else."""
+        """Return the number, or 0 for any other value."""
 
     def container(self) -> Value | None:
-        """Return the object or array that the rest of a path walks: itself, or the first one in its text."""
+        """Return the object or array for the rest of a path: the value itself, or the first one in its text."""
 
     def lines(self) -> Iterator[Value]:
-        """Return the values that follow each other in its text; at a string that never ends, Unterminated."""
+        """Return the consecutive values in the text. Raises Unterminated at a string that never ends."""
 
     def walked(self) -> Iterator[Value]:
-        """Return the elements of an array; at a string that never ends, Unterminated."""
+        """Return the elements of an array. Raises Unterminated at a string that never ends."""
 
     def elements(self) -> Iterator[Value]:
         """Return the elements of an array, up to a string that never ends."""
 
     def items(self) -> Iterator[Value]:
-        """Return the elements of an array as gjson lists them, which skips more of what is not JSON."""
+        """Return the elements of an array as gjson lists them, which skips more invalid JSON."""
 
     def members(self) -> Iterator[tuple[Value, Value]]:
         """Return the keys and values of an object."""
@@ -106,7 +108,7 @@ def whole_number(value: Value) -> int:
     return 0
 
 
-# Values that are known by their JSON text, and how they are found in it.
+# Values with their JSON text, and how they are found in it.
 
 
 _Item = TypeVar("_Item")
@@ -120,7 +122,7 @@ _NOT_SPACE: Final = regex(r"[^\x00- ]")
 
 
 class TextValue:
-    """A value that is known by its JSON text."""
+    """A value with its JSON text."""
 
     __slots__ = ("_budget", "_source", "kind", "raw")
 
@@ -173,7 +175,7 @@ class TextValue:
             yield from self.walked()
 
     def items(self) -> Iterator[Value]:
-        """Return the elements. A lone `n`, which `@extract` gives, is a null here and a number elsewhere."""
+        """Return the elements. A lone `n`, as `@extract` gives it, is a null here and a number elsewhere."""
         if self.kind is not JsonKind.ARRAY:
             return
         with suppress(Unterminated):
@@ -185,9 +187,7 @@ class TextValue:
         return _members(self.raw, self._budget) if self.kind is JsonKind.OBJECT else iter(())
 
     def plain(self) -> object:
-        """Return plain data; what is not quite JSON is read forgivingly, and of a key that is there twice the first
-        counts.
-        """
+        """Return plain data. Invalid JSON is read leniently, and the first value of a duplicate key counts."""
         match self.kind:
             case JsonKind.NULL:
                 return None
@@ -212,12 +212,12 @@ class TextValue:
 
 
 def missing_value(budget: Budget) -> TextValue:
-    """Return the value of a path that leads nowhere."""
+    """Return the value of a path that finds nothing."""
     return TextValue(JsonKind.NULL, "", budget)
 
 
 def parse_value(text: str, budget: Budget) -> TextValue:
-    """Return the first value in a text, which may hold more than it."""
+    """Return the first value in a text. More text may follow."""
     start = _NOT_SPACE.search(text)
     if start is None:
         return TextValue(JsonKind.NULL, "", budget, text)
@@ -240,7 +240,7 @@ def first_container(text: str, budget: Budget) -> TextValue | None:
 
 
 def _scalar_at(text: str, at: int) -> tuple[JsonKind, int | None]:
-    """Return the kind of the string, word or number at a place and its end; None for a string without one."""
+    """Return the kind and the end of the string, word or number at a position; None for a string without an end."""
     match text[at]:
         case '"':
             return JsonKind.STRING, jsontext.end_of_string(text, at)
@@ -293,7 +293,7 @@ def _members(text: str, budget: Budget) -> Iterator[tuple[TextValue, TextValue]]
 
 
 class DataValue:
-    """A part of the document that was given."""
+    """A part of the document."""
 
     __slots__ = ("_budget", "_data", "kind")
 
@@ -311,7 +311,7 @@ class DataValue:
 
     @property
     def source(self) -> str:
-        """Return `raw`: nothing is left around data."""
+        """Return `raw`, because no text surrounds data."""
         return self.raw
 
     @property
@@ -342,7 +342,7 @@ class DataValue:
         return 0.0
 
     def get(self, key: str) -> DataValue | None:
-        """Return the member of an object with exactly this key, found without a search."""
+        """Return the member of an object with exactly this key, without a search."""
         if isinstance(self._data, dict) and key in self._data:
             return DataValue(self._data[key], self._budget)
         return None
@@ -372,7 +372,7 @@ class DataValue:
                 yield DataValue(str(key), self._budget), DataValue(item, self._budget)
 
     def plain(self) -> object:
-        """Return the very data that was given."""
+        """Return the data itself."""
         return self._data
 
 

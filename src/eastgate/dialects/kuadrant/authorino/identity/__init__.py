@@ -1,4 +1,4 @@
-"""Recognizes callers: one module for each way to do it."""
+"""Recognition of callers, with one module for each method."""
 
 from eastgate.dialects.kuadrant.authorino.identity.recognition import recognize
 

@@ -1,4 +1,4 @@
-"""Callers with a client certificate (RFC 5280), signed by an authority that a Secret holds."""
+"""Callers with a client certificate (RFC 5280) that a CA in a Secret signed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cryptography.x509.verification import ClientVerifier, Policy
 
 
-# Finds the client certificate of a request: of its connection, or in a header that a proxy in front has written.
+# Finds the client certificate of a request: of its connection, or in a header that a proxy in front wrote.
 
 
 _MALFORMED = regex(r"%(?![0-9A-Fa-f]{2})")
@@ -34,7 +34,7 @@ _UNREADABLE = Refused("The client certificate cannot be read.")
 def presented_certificate(
     source: CertificateHeader | CelExpression | None, evaluation: Evaluation
 ) -> str | Refused | NotKnown | Broken:
-    """Return the certificate as PEM. In a header it is only as good as the proxy that wrote it."""
+    """Return the certificate as PEM. A header is only as trustworthy as the proxy that wrote it."""
     match source:
         case None:
             return _of_connection(evaluation)
@@ -63,7 +63,7 @@ def _of_connection(evaluation: Evaluation) -> str | Refused | NotKnown:
 
 
 def from_xfcc(header: str) -> str | None:
-    """Return the certificate of the first element of an X-Forwarded-Client-Cert header; without one, its chain."""
+    """Return the certificate of the first element of an X-Forwarded-Client-Cert header; without one, the chain."""
     first = next((element for element in _split(header, ",") if element), "")
     fields: dict[str, str] = {}
     for pair in _split(first.strip(), ";"):
@@ -76,7 +76,7 @@ def from_xfcc(header: str) -> str | None:
 
 
 def _split(text: str, separator: str, most: int = -1) -> Iterator[str]:
-    """Yield the parts of a text between separators that are not in quotes, at most so many times."""
+    """Yield the parts of a text between unquoted separators, at most `most` parts."""
     start, in_quotes = 0, False
     for at, character in enumerate(text):
         if character == '"':
@@ -101,7 +101,7 @@ def from_client_cert(header: str) -> str | None:
 
 
 def _decoded(text: str) -> str | None:
-    """Return a PEM text that is written as in the query of a URL."""
+    """Decode a PEM text with the URL encoding of queries."""
     return None if not text or _MALFORMED.search(text) else unquote_plus(text)
 
 
@@ -110,7 +110,7 @@ _PEM_BEGIN, _PEM_END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----
 
 
 def by_certificate(authorities: X509, evaluation: Evaluation) -> Finding:
-    """Return the subject of the certificate, if one of the authorities vouches for it now, for a client."""
+    """Return the subject of the certificate, if one of the CAs has signed it and it is valid now for a client."""
     pem = presented_certificate(authorities.source, evaluation)
     if not isinstance(pem, str):
         return pem
@@ -118,45 +118,45 @@ def by_certificate(authorities: X509, evaluation: Evaluation) -> Finding:
     try:
         secrets = list(evaluation.services.secrets(namespace, authorities.secrets))
     except Unavailable as problem:
-        return Broken(f"The Secrets with the authorities cannot be read: {problem}.")
+        return Broken(f"The Secrets with the CAs cannot be read: {problem}.")
     client = _certificate(pem)
     if client is None:
         return Refused("The client certificate cannot be read.")
     trusted = [authority for authority in map(_authority, secrets) if authority is not None]
     if not trusted:
-        return Refused("There is no authority that could have signed the client certificate.")
+        return Refused("There is no CA that could have signed the client certificate.")
     from cryptography.x509.verification import VerificationError
 
     try:
         _verifier(trusted, evaluation.request.time).verify(client, [])
     except VerificationError as problem:
-        return Refused(f"The client certificate is not good: {_describe(problem)}.")
-    except Exception:  # whatever the library stumbles over in it, it is not a good certificate
-        return Refused("The client certificate is not good.")
+        return Refused(f"The client certificate is not valid: {_describe(problem)}.")
+    except Exception:  # any error of the library means that the certificate is not valid
+        return Refused("The client certificate is not valid.")
     subject = _subject(client.subject)
-    return Found(subject, subject, "The client certificate is good.")
+    return Found(subject, subject, "The client certificate is valid.")
 
 
 def _certificate(pem: str) -> Certificate | None:
-    """Return the last certificate of a PEM text: the one that Authorino takes."""
+    """Return the last certificate of a PEM text, as Authorino does."""
     from cryptography.x509 import load_pem_x509_certificate
 
     if len(pem) > 1 << 17 or pem.count(_PEM_END) > MAX_CHAIN:
         return None
     try:
         return load_pem_x509_certificate(pem[pem.rfind(_PEM_BEGIN) :].encode())
-    except Exception:  # of many kinds, for bytes that are no certificate
+    except Exception:  # many kinds of errors, for bytes that are no certificate
         return None
 
 
 def _authority(secret: Secret) -> Certificate | None:
-    """Return the certificate of `tls.crt`, else of `ca.crt`."""
+    """Return the certificate of `tls.crt`, or else of `ca.crt`."""
     held = secret.data.get("tls.crt", secret.data.get("ca.crt"))
     return _certificate(held.decode("utf-8", "replace")) if held else None
 
 
 def _verifier(trusted: Iterable[Certificate], now: float) -> ClientVerifier:
-    """Build a verifier of client certificates that asks for no names: the identity of the client is its subject."""
+    """Build a verifier of client certificates. It checks no names: the identity of the client is the subject."""
     from cryptography import x509
     from cryptography.x509.verification import Criticality, ExtensionPolicy, PolicyBuilder, Store
 
@@ -197,7 +197,7 @@ def _may_sign(_policy: Policy, _certificate: Certificate, usage: KeyUsage | None
 
 
 def _describe(problem: Exception) -> str:
-    """Return the library's message, without the certificate that it repeats."""
+    """Return the library's message without the certificate that it contains."""
     message = str(problem).partition(" (encountered")[0]
     return message.rpartition(": ")[2]
 

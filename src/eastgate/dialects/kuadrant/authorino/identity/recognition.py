@@ -36,14 +36,14 @@ from eastgate.reading.jwt.outcome import Reason, TokenRefused
 from eastgate.reading.jwt.verification import check_claims
 from eastgate.reading.strict_json import Json, JsonProblem, read_object
 
-# Callers with a key that a Secret holds.
+# Callers with an API key in a Secret.
 
 
 _WHOLE = "/last-applied-configuration"
 
 
 def by_api_key(keys: ApiKeys, credentials: Credentials, evaluation: Evaluation) -> Finding:
-    """Find the Secret of a key. The time taken tells nothing of the keys that there are."""
+    """Find the Secret of an API key. The time for the search reveals nothing about the existing keys."""
     given = credential(credentials, evaluation.request)
     if not isinstance(given, str):
         return given
@@ -77,13 +77,13 @@ def _order(secret: Secret) -> tuple[str, str]:
 
 
 def _as_object(secret: Secret, *, masked: bool = False) -> dict[str, object]:
-    """Return the Secret as an API server gives it, as far as its manifest tells."""
+    """Return the Secret in the form of an API server, as complete as its manifest."""
     metadata: dict[str, object] = {"name": secret.name}
     if secret.namespace:
         metadata["namespace"] = secret.namespace
     if secret.labels:
         metadata["labels"] = dict(secret.labels)
-    if secret.annotations:  # in one of which kubectl keeps the whole Secret again
+    if secret.annotations:  # kubectl stores the whole Secret again in one of them
         metadata["annotations"] = {
             name: MASK if masked and name.endswith(_WHOLE) else text for name, text in secret.annotations.items()
         }
@@ -91,16 +91,16 @@ def _as_object(secret: Secret, *, masked: bool = False) -> dict[str, object]:
     return {"metadata": metadata, "data": data, "type": secret.type}
 
 
-# Callers with a token that its issuer is asked about (RFC 7662).
+# Callers with an opaque token: its issuer is asked about it (RFC 7662).
 
 
 def by_introspection(introspection: Introspection, credentials: Credentials, evaluation: Evaluation) -> Finding:
-    """Ask the issuer about the token; recognized if it says that the token is active."""
+    """Ask the issuer about the token. The caller is recognized if the token is active."""
     token = credential(credentials, evaluation.request)
     if not isinstance(token, str):
         return token
     if evaluation.services.fetcher is None:
-        return NotKnown("what the issuer would say about the token")
+        return NotKnown("the answer of the issuer about the token")
     headers = _headers(introspection, evaluation)
     if isinstance(headers, Broken):
         return headers
@@ -141,11 +141,11 @@ def _headers(introspection: Introspection, evaluation: Evaluation) -> dict[str, 
     return headers
 
 
-# Callers with a signed token. Issuer, audience and times are checked, which Authorino does only in part.
+# Callers with a signed token. Issuer, audience and times are checked, of which Authorino checks only a part.
 
 
 def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Finding:
-    """Recognize the bearer of a token."""
+    """Recognize the bearer of a signed token."""
     if evaluation.request.claims is not None:
         return _by_claims(jwt, evaluation.request.claims, evaluation)
     token = credential(credentials, evaluation.request)
@@ -153,7 +153,7 @@ def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Find
         return token
     keys, url = _source(jwt, evaluation)
     if keys is None or url is None:
-        return NotKnown("which keys the issuer has")
+        return NotKnown("the keys of the issuer")
     expected = _expectations(jwt.issuer, jwt.audiences, evaluation.services.leeway)
     outcome = verify_from(keys, url, token, expected, evaluation.request.time, evaluation.services.tokens)
     if isinstance(outcome, VerifiedToken):
@@ -177,7 +177,10 @@ def _source(jwt: Jwt, evaluation: Evaluation) -> tuple[KeySource | None, str | N
 
 
 def _by_claims(jwt: Jwt, claims: Mapping[str, object], evaluation: Evaluation) -> Finding:
-    """Recognize by claims that stand for a token which was verified elsewhere: those that are there must be right."""
+    """Recognize a caller by claims without a token, as in questions.
+
+    The token counts as verified; existing claims must be right.
+    """
     expected = Expectations(
         jwt.issuer if "iss" in claims else None,
         jwt.audiences if "aud" in claims else frozenset(),
@@ -189,14 +192,17 @@ def _by_claims(jwt: Jwt, claims: Mapping[str, object], evaluation: Evaluation) -
         check_claims(given, expected, evaluation.request.time)
     except TokenRefused as refusal:
         return Refused(refusal.rejected.message)
-    return Found(given, given, "The claims are taken as those of a good token.")
+    return Found(given, given, "The claims count as those of a valid token.")
 
 
-# Callers with a Kubernetes token, which the API server knows.
+# Callers with a Kubernetes token: the API server is asked about it.
 
 
 def by_review(review: TokenReview, credentials: Credentials, evaluation: Evaluation) -> Finding:
-    """Ask the API server whose token it is. Without audiences in the scheme, it must be for the host of the request."""
+    """Ask the API server for the bearer of the token.
+
+    If the scheme has no audiences, the token must be for the host of the request.
+    """
     token = credential(credentials, evaluation.request)
     if not isinstance(token, str):
         return token
@@ -206,7 +212,7 @@ def by_review(review: TokenReview, credentials: Credentials, evaluation: Evaluat
             return NotKnown("the host")
         audiences = (evaluation.request.host,)
     if evaluation.services.reviewer is None:
-        return NotKnown("what an API server would say about the token")
+        return NotKnown("the answer of the API server about the token")
     try:
         answer = evaluation.services.reviewer.token(token, audiences)
     except Unavailable as problem:
@@ -218,9 +224,9 @@ def by_review(review: TokenReview, credentials: Credentials, evaluation: Evaluat
 
 
 def recognize(identity: Identity, evaluation: Evaluation) -> Finding:
-    """Recognize the caller, with the properties that the scheme adds. The document changes only on success.
+    """Recognize the caller, with the additional properties of the scheme. The document changes only on success.
 
-    Answers of servers alone are used again: what we know ourselves is quick to find, and may have been revoked.
+    Only answers of servers are cached. Local checks are fast, and their credentials may have been revoked.
     """
     finding = ask_cached(
         evaluation.services.cache if isinstance(identity.method, TokenReview | Introspection) else None,
@@ -248,7 +254,7 @@ def _recognize(identity: Identity, evaluation: Evaluation) -> Finding:
         case Plain() as plain:
             return _plain(plain, evaluation)
         case AnonymousAccess():
-            return Found({"anonymous": True}, {"anonymous": True}, "Everybody is accepted.")
+            return Found({"anonymous": True}, {"anonymous": True}, "Every caller is accepted.")
 
 
 def _plain(plain: Plain, evaluation: Evaluation) -> Finding:
@@ -259,7 +265,7 @@ def _plain(plain: Plain, evaluation: Evaluation) -> Finding:
 
 
 def _time_left(answer: Found, evaluation: Evaluation) -> float | None:
-    """Return the seconds until a token ends: an answer about it is not kept longer."""
+    """Return the seconds until a token expires. An answer about the token is not cached longer."""
     if not isinstance(answer.value, Mapping):
         return None
     expires = answer.value.get("exp")
@@ -269,15 +275,15 @@ def _time_left(answer: Found, evaluation: Evaluation) -> float | None:
 
 
 def _extended(identity: Identity, recognized_as: Found, evaluation: Evaluation) -> Finding:
-    """Return the identity with its properties. All of them are resolved on the identity as it was before the first."""
+    """Return the identity with its properties. All properties are resolved on the identity without any of them."""
     document = evaluation.document
     if not identity.properties:
-        document.learn("identity", None, recognized_as.value, recognized_as.masked)
+        document.add_finding("identity", None, recognized_as.value, recognized_as.masked)
         return recognized_as
     if not isinstance(recognized_as.value, Mapping) or not isinstance(recognized_as.masked, Mapping):
         return Refused("The identity is not an object, so no properties can be added to it.")
     before = document.copied()
-    before.learn("identity", None, recognized_as.value, recognized_as.masked)
+    before.add_finding("identity", None, recognized_as.value, recognized_as.masked)
     plain, masked = dict(recognized_as.value), dict(recognized_as.masked)
     for each in identity.properties:
         if each.name in plain and not each.overwrite:
@@ -289,6 +295,6 @@ def _extended(identity: Identity, recognized_as: Found, evaluation: Evaluation) 
             case NotKnown(what):
                 return NotKnown(f"{what} (for the property {each.name})")
             case Broken(reason):
-                return Refused(f"The property {each.name} of the identity cannot be had. {reason}")
-    document.learn("identity", None, plain, masked)
+                return Refused(f"The property {each.name} of the identity cannot be resolved. {reason}")
+    document.add_finding("identity", None, plain, masked)
     return Found(plain, masked, recognized_as.reason)

@@ -1,12 +1,12 @@
 """An auth scheme: an AuthConfig of Authorino, in any of its versions.
 
-    identity       ANY one must recognize the caller; those of a lower priority number are asked first
-    metadata       more about the request, fetched from elsewhere
-    authorization  ALL must agree
-    response       headers and metadata about the caller, for the service behind
-    callbacks      requests to other servers once it is decided
+    identity       ANY one must recognize the caller; lower priority numbers are asked first.
+    metadata       More about the request, fetched from servers.
+    authorization  ALL must allow.
+    response       Headers and metadata about the caller, for the application.
+    callbacks      Requests to other servers after the decision.
 
-Everything that a scheme compares is in the authorization JSON: the request, and the findings of the steps before.
+Expressions of a scheme read the authorization JSON: the request, and the results of earlier steps.
 """
 
 from eastgate.dialects.kuadrant.authorino.model.identities import (

@@ -1,4 +1,4 @@
-"""Ways to recognize a caller."""
+"""Methods to recognize a caller."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from eastgate.dialects.kuadrant.authorino.model.parts import (
 
 
 class Where(enum.StrEnum):
-    """The part of a request that carries a credential."""
+    """The part of a request with a credential."""
 
     AUTHORIZATION_HEADER = "authorization_header"
     CUSTOM_HEADER = "custom_header"
@@ -32,7 +32,10 @@ class Where(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Credentials(Constant):
-    """The location of a credential, and its name; in the Authorization header `key` is the prefix before it."""
+    """The location of a credential, and its name.
+
+    In the Authorization header `key` is the prefix before the credential.
+    """
 
     where: Where = Where.AUTHORIZATION_HEADER
     key: str = "Bearer"
@@ -48,7 +51,7 @@ class SecretRef(Constant):
 
 @dataclass(frozen=True, slots=True)
 class Jwt(Constant):
-    """A token that the issuer signed. `issuer` is where its keys are discovered; or they are at `jwks_url`."""
+    """A signed token. Its keys are discovered from `issuer`, or are at `jwks_url`."""
 
     issuer: str | None
     jwks_url: str | None = None
@@ -57,14 +60,14 @@ class Jwt(Constant):
 
 @dataclass(frozen=True, slots=True)
 class ApiKeys(Constant):
-    """A key that one of these Secrets holds under `api_key`, of the scheme's namespace or of all."""
+    """An API key: one of these Secrets has it under `api_key`. The Secrets are in the scheme's namespace, or in all."""
 
     secrets: Selector
     all_namespaces: bool = False
 
 
 class CertificateFormat(enum.Enum):
-    """The way in which a header carries a certificate."""
+    """The format of a certificate in a header."""
 
     XFCC = enum.auto()
     RFC_9440 = enum.auto()
@@ -72,7 +75,7 @@ class CertificateFormat(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class CertificateHeader(Constant):
-    """A header with the client certificate: as Envoy writes it (XFCC), or as RFC 9440 does."""
+    """A header with the client certificate: in Envoy's format (XFCC), or in the format of RFC 9440."""
 
     name: str
     format: CertificateFormat
@@ -80,7 +83,7 @@ class CertificateHeader(Constant):
 
 @dataclass(frozen=True, slots=True)
 class X509(Part):
-    """A client certificate that one of these Secrets' authorities signed. Without a source, that of the connection."""
+    """A client certificate that a CA in one of these Secrets signed. Without a source, it is that of the connection."""
 
     secrets: Selector
     all_namespaces: bool = False
@@ -93,14 +96,14 @@ class X509(Part):
 
 @dataclass(frozen=True, slots=True)
 class TokenReview(Constant):
-    """A Kubernetes token; the API server says whose. Without audiences it is the host of the request."""
+    """A Kubernetes token, which the API server verifies. Without audiences, the audience is the host of the request."""
 
     audiences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Introspection(Constant):
-    """A token that its issuer is asked about (RFC 7662)."""
+    """An opaque token, whose issuer is asked about it (RFC 7662)."""
 
     url: str
     token_type_hint: str = ""
@@ -110,14 +113,14 @@ class Introspection(Constant):
 
 @dataclass(frozen=True, slots=True)
 class Plain(Part):
-    """A selected value, or that of an expression. It must exist."""
+    """A selected value, or the value of an expression. The value must exist."""
 
     selector: str = ""
     expression: str = ""
 
     @property
     def value(self) -> Selected | CelExpression:
-        """Return the value that is the identity."""
+        """Return the value that becomes the identity."""
         return CelExpression(self.expression) if self.expression else Selected(self.selector)
 
     @property
@@ -127,7 +130,7 @@ class Plain(Part):
 
 @dataclass(frozen=True, slots=True)
 class AnonymousAccess(Constant):
-    """No credential: everybody is recognized."""
+    """No credential: every caller is recognized."""
 
 
 Method: TypeAlias = Jwt | ApiKeys | X509 | TokenReview | Introspection | Plain | AnonymousAccess
@@ -141,12 +144,12 @@ METHOD_NAMES: dict[type[Method], str] = {
     Plain: "Plain",
     AnonymousAccess: "Anonymous",
 }
-"""What descriptions call the ways to identify a caller."""
+"""The names of identity methods in descriptions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity(Part):
-    """One way to recognize a caller."""
+    """One method to recognize a caller."""
 
     name: str
     method: Method

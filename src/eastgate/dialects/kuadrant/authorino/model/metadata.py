@@ -1,4 +1,4 @@
-"""Sources of more about a request."""
+"""Sources of metadata about a request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from eastgate.dialects.kuadrant.authorino.paths import selected_mentions
 
 @dataclass(frozen=True, slots=True)
 class ClientCredentials(Constant):
-    """The credentials with which a token is asked for (RFC 6749, section 4.4)."""
+    """The credentials for requesting a token (RFC 6749, section 4.4)."""
 
     token_url: str
     client: str
@@ -37,7 +37,7 @@ class ClientCredentials(Constant):
 
 @dataclass(frozen=True, slots=True)
 class HttpCall(Part):
-    """A request to another server, whose JSON answer is kept."""
+    """A request to another server. The JSON of its response is the metadata."""
 
     url: str  # with selectors in braces
     method: str = "GET"
@@ -48,9 +48,9 @@ class HttpCall(Part):
     shared_secret: SecretRef | None = None
     credentials: Credentials = Credentials()
     url_expression: CelExpression | None = None
-    """The address, in place of `url`."""
+    """The address, instead of `url`."""
     client: ClientCredentials | None = None
-    """The credentials for a token that is sent in place of the shared secret."""
+    """The credentials for a token, which is sent instead of the shared secret."""
     timeout: float | None = None  # in seconds; 0: no limit
 
     @property
@@ -64,7 +64,7 @@ class HttpCall(Part):
 
 @dataclass(frozen=True, slots=True)
 class UserInfo(Constant):
-    """Claims about the bearer of a token (OpenID Connect): from its issuer, by the name of an identity, or a URL."""
+    """Claims about the bearer of a token (OpenID Connect), from the issuer of a named identity or from a URL."""
 
     identity: str = ""
     url: str = ""
@@ -73,7 +73,7 @@ class UserInfo(Constant):
 
 @dataclass(frozen=True, slots=True)
 class UmaResources(Part):
-    """The resources of a server (User-Managed Access) that have the path of the request."""
+    """The resources of a server (User-Managed Access) with the path of the request."""
 
     url: str
     credentials: str  # the name of a Secret with clientID and clientSecret
@@ -85,7 +85,7 @@ MetadataSource: TypeAlias = HttpCall | UserInfo | UmaResources
 
 @dataclass(frozen=True, slots=True)
 class Metadata(Part):
-    """More about the request, from another server."""
+    """Metadata about the request from another server."""
 
     name: str
     source: MetadataSource

@@ -1,4 +1,4 @@
-"""Parts of a scheme, and whether they look at the path of a request."""
+"""Parts of a scheme, and whether they read the path of a request."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from eastgate.dialects.kuadrant.authorino.paths import (
 
 
 class Part:
-    """A part of a scheme. One that does not say whether it looks at the path counts as one that does."""
+    """A part of a scheme. A part without information about the path counts as one that reads it."""
 
     __slots__ = ()
 
     @property
     def looks_at_path(self) -> bool:
-        """Return whether an expression in it may look at the path of the request."""
+        """Return whether an expression in the part may read the path of the request."""
         return True
 
 
@@ -85,7 +85,7 @@ Value: TypeAlias = LiteralValue | Selected | CelExpression
 
 @dataclass(frozen=True, slots=True)
 class Property(Part):
-    """A named value that is added to an object; `overwrite`: also where the object has the name already."""
+    """A named value that is added to an object. `overwrite`: it replaces a value with the same name."""
 
     name: str
     value: Value
@@ -98,7 +98,7 @@ class Property(Part):
 
 @dataclass(frozen=True, slots=True)
 class Cache(Part):
-    """The time for which an answer may be used again for a request with the same key."""
+    """The time for which an answer may be cached for requests with the same key."""
 
     key: Value
     seconds: int = 60
@@ -123,7 +123,7 @@ class PatternOperator(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pattern(Part):
-    """A selected value, compared with a value."""
+    """A selected value and a comparison."""
 
     selector: str
     operator: PatternOperator
@@ -137,7 +137,7 @@ class Pattern(Part):
 
 @dataclass(frozen=True, slots=True)
 class CelPredicate(Part):
-    """A CEL expression that must be true. `at_gateway`: on the attributes that the filter of a gateway has."""
+    """A CEL expression that must be true. `at_gateway`: it reads the attributes of the gateway's filter."""
 
     text: str
     span: Span | None = field(default=None, compare=False)
@@ -150,7 +150,7 @@ class CelPredicate(Part):
 
 @dataclass(frozen=True, slots=True)
 class MissingPatterns(Constant):
-    """A reference to a named set of patterns that no policy has. It errs."""
+    """A reference to a named set of patterns that does not exist. It errs."""
 
     name: str
     span: Span | None = field(default=None, compare=False)
@@ -158,7 +158,7 @@ class MissingPatterns(Constant):
 
 @dataclass(frozen=True, slots=True)
 class All(Part):
-    """ALL parts hold; without parts, it holds."""
+    """A condition that holds if ALL parts hold. Without parts, it holds."""
 
     parts: tuple[Condition, ...] = ()
 
@@ -169,7 +169,10 @@ class All(Part):
 
 @dataclass(frozen=True, slots=True)
 class AnyOf(Part):
-    """ANY part holds; without parts, it does not. `apart` are named sets of which each pattern is a part of its own."""
+    """A condition that holds if ANY part holds.
+
+    Without parts, it does not. `apart`: the named sets whose patterns each became a part.
+    """
 
     parts: tuple[Condition, ...] = ()
     apart: tuple[Span, ...] = field(default=(), compare=False)

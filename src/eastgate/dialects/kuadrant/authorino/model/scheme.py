@@ -1,4 +1,4 @@
-"""A scheme as a whole, and what it does after a decision."""
+"""A whole scheme, with its responses and callbacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from eastgate.dialects.kuadrant.authorino.model.parts import (
 )
 from eastgate.dialects.kuadrant.authorino.paths import rego_mentions
 
-# Checks that must agree.
+# Checks that must allow.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class PatternRules(Part):
 
 @dataclass(frozen=True, slots=True)
 class FetchedModule(Constant):
-    """A Rego module at a URL, which is fetched again after so many seconds; after 0, not again."""
+    """A Rego module at a URL. It is fetched again after `seconds`; with 0, never."""
 
     call: HttpCall
     seconds: int = 0
@@ -53,13 +53,13 @@ class FetchedModule(Constant):
 
 @dataclass(frozen=True, slots=True)
 class Rego(Part):
-    """A Rego module whose `allow` must be true. `all_values`: its other rules are kept as well."""
+    """A Rego module whose `allow` must be true. `all_values`: the values of its other rules are kept too."""
 
     module: str
     all_values: bool = False
     version: int = 0
     fetched: FetchedModule | None = None
-    """The location of the module, in place of `module`."""
+    """The location of the module, instead of `module`."""
 
     @property
     def looks_at_path(self) -> bool:
@@ -68,15 +68,16 @@ class Rego(Part):
 
 @dataclass(frozen=True, slots=True)
 class SubjectAccess(Part):
-    """A SubjectAccessReview of a user by the API server. Without attributes of a resource, on the path of the
-    request.
+    """A SubjectAccessReview of a user by the API server.
+
+    Without attributes of a resource, it is about the path of the request.
     """
 
     user: Value | None
     groups: tuple[str, ...] = ()
     resource: Mapping[str, Value] | None = field(default=None, hash=False)
     selected_groups: Value | None = None
-    """A list of groups, in place of `groups`."""
+    """A list of groups, instead of `groups`."""
 
     @property
     def looks_at_path(self) -> bool:
@@ -85,7 +86,7 @@ class SubjectAccess(Part):
 
 @dataclass(frozen=True, slots=True)
 class PermissionCheck(Part):
-    """A permission of a subject on a resource, which a SpiceDB server knows. One that lacks a name is never granted."""
+    """A permission of a subject on a resource, which a SpiceDB server checks. A missing name is never granted."""
 
     endpoint: str
     subject: Value | None = None
@@ -107,7 +108,7 @@ AuthorizationRule: TypeAlias = PatternRules | Rego | SubjectAccess | PermissionC
 
 @dataclass(frozen=True, slots=True)
 class Authorization(Part):
-    """A check that must agree."""
+    """A check that must allow."""
 
     name: str
     rule: AuthorizationRule
@@ -121,7 +122,7 @@ class Authorization(Part):
         return look_at_path(self.rule, self.when, self.cache)
 
 
-# Headers and metadata for the service behind, and responses to denied clients.
+# Headers and metadata for the application, and responses to denied clients.
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class Json(Part):
 
 @dataclass(frozen=True, slots=True)
 class SigningKey(Constant):
-    """The name of a Secret with a private key under `key.pem`, and the algorithm to sign with."""
+    """The name of a Secret with a private key under `key.pem`, and the signature algorithm."""
 
     name: str
     algorithm: str
@@ -156,7 +157,7 @@ class SigningKey(Constant):
 
 @dataclass(frozen=True, slots=True)
 class Wristband(Part):
-    """A token about the caller that is issued for the service behind, signed with the first key."""
+    """A token about the caller for the application, signed with the first key."""
 
     issuer: str
     keys: tuple[SigningKey, ...]
@@ -170,7 +171,7 @@ class Wristband(Part):
 
 @dataclass(frozen=True, slots=True)
 class Response(Part):
-    """A header, or metadata of the proxy, for the service behind."""
+    """A header, or metadata of the proxy, for the application."""
 
     name: str
     content: PlainResponse | Json | Wristband
@@ -188,7 +189,7 @@ class Response(Part):
 
 @dataclass(frozen=True, slots=True)
 class Denial(Part):
-    """The response to a denied client, instead of the usual."""
+    """The response to a denied client, instead of the default one."""
 
     code: int | None = None
     message: Value | None = None
@@ -212,12 +213,12 @@ class Callback(Part):
 
     @property
     def looks_at_path(self) -> bool:
-        return False  # whatever it looks at, it decides nothing
+        return False  # a callback decides nothing, whatever it reads
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scheme(Part):
-    """One auth scheme. `namespace` is where its Secrets are."""
+    """One auth scheme. `namespace` is the namespace of its Secrets."""
 
     namespace: str
     hosts: tuple[str, ...]
@@ -245,7 +246,7 @@ class Scheme(Part):
 
     @property
     def is_quick(self) -> bool:
-        """Return whether it asks no server but for keys of issuers, and computes nothing that could take long."""
+        """Return whether the scheme is fast: it asks servers for keys of issuers only, and evaluates nothing slow."""
         return (
             not self.metadata
             and all(isinstance(identity.method, _QUICK_METHODS) for identity in self.identities)

@@ -1,1 +1,1 @@
-"""Built-in functions. Each has been compared with OPA's; one that is not here is not supported."""
+"""Built-in functions. Each was compared with OPA's; other functions are not supported."""

@@ -12,11 +12,11 @@ from eastgate.dialects.kuadrant.rego.values import Object, Set, Value, compare, 
 
 Items = tuple[Value, ...]
 
-_MOST_COMPARED: Final = 100_000
+_MAX_COMPARED_PARTS: Final = 100_000
 
 
 def walked(path: Items, value: Value) -> Iterator[Value]:
-    """Yield every value inside a value, itself first, each with its path: `[path, value]`."""
+    """Yield every value inside a value, and first the value itself, each with its path: `[path, value]`."""
     yield (path, value)
     match value:
         case tuple():
@@ -102,7 +102,7 @@ def intersection(values: Set) -> Value:
 
 @function("object.get", "object", "any", "any")
 def object_get(value: Object, key: Value, default: Value) -> Value:
-    """Return the value of a key, or of a path of keys; else the default."""
+    """Return the value of a key or of a path of keys, or the default."""
     if not isinstance(key, tuple):
         entry = value.get(key)
         return default if entry is None else entry[0]
@@ -149,7 +149,7 @@ def object_filter(value: Object, keys: Items | Set | Object) -> Value:
 
 @function("object.union", "object", "object", result="object")
 def object_union(left: Object, right: Object) -> Object:
-    """Merge both, all the way down; where both have a value that is no object, the right one wins."""
+    """Merge both at all levels. If both have a value that is no object, the right one is used."""
     pairs = list(left.items())
     for key, item in right.items():
         entry = left.get(key)
@@ -160,7 +160,7 @@ def object_union(left: Object, right: Object) -> Object:
 
 @function("object.union_n", "array", result="object")
 def object_union_n(values: Items) -> Value:
-    """Merge all of them; of equal keys the last wins."""
+    """Merge all of them. The last value of a key is used."""
     objects = [value for value in values if isinstance(value, Object)]
     if len(objects) != len(values):
         raise Failed
@@ -169,14 +169,14 @@ def object_union_n(values: Items) -> Value:
 
 @function("object.subset", "object|set|array", "object|set|array", result="boolean")
 def object_subset(whole: Value, part: Value) -> Value:
-    """Return whether all of the second is in the first; of an array, in one piece."""
+    """Return whether the first contains all of the second. An array must be contained in one piece."""
     match whole, part:
         case Object(), Object():
             return _object_has(whole, part)
         case Set(), Set():
             return all(item in whole for item in part)
         case tuple(), tuple():
-            if len(whole) * len(part) > _MOST_COMPARED:
+            if len(whole) * len(part) > _MAX_COMPARED_PARTS:
                 raise Bounded("it compares collections that are too large")
             return any(
                 all(compare(a, b) == 0 for a, b in zip(whole[at:], part, strict=False))
@@ -207,7 +207,7 @@ def _object_has(whole: Object, part: Object) -> bool:
 
 @function("graph.reachable", "object", "array|set", result="set")
 def graph_reachable(graph: Object, initial: Items | Set) -> Value:
-    """Return all keys that edges lead to from the first ones."""
+    """Return all keys that can be reached along edges from the initial ones."""
     left, reached = list(initial), dict[object, Value]()
     while left:
         key = left.pop()

@@ -20,7 +20,7 @@ from eastgate.dialects.kuadrant.rego.values import Object, Set, Value, number
 
 _BASE64: Final = regex(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
 _BAD_PERCENT: Final = regex(r"%(?![0-9A-Fa-f]{2})", re.ASCII)
-_DEEPEST: Final = 200
+_MAX_DEPTH: Final = 200
 
 
 def _as_text(data: bytes) -> str:
@@ -141,7 +141,7 @@ def json_is_valid(text: Value) -> Value:
 
 
 def _read(text: str) -> Value:
-    if text.count("[") + text.count("{") > _DEEPEST:
+    if text.count("[") + text.count("{") > _MAX_DEPTH:
         raise Bounded("it reads JSON that is too large")
     if re.search(r"\\u[dD][89a-fA-F]", text) or "\ufeff" in text:
         raise Bounded("it reads JSON that is not quite text")

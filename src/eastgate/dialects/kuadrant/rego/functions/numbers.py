@@ -11,8 +11,8 @@ from typing import Final
 from eastgate.dialects.kuadrant.rego.functions.registry import MAX_ITEMS, Bounded, Failed, function, integer
 from eastgate.dialects.kuadrant.rego.values import Object, Set, Value, compare, in_order, magnitude, number
 
-_EXACT: Final = 2**63
-_BITS: Final = 64  # of the numbers that OPA counts with where they are no integers
+_MAX_EXACT_INTEGER: Final = 2**63
+_BITS: Final = 64  # bits of OPA's numbers that are no integers
 _DIGITS: Final = 22
 
 Number = int | Decimal
@@ -56,22 +56,22 @@ def rem(left: Number, right: Number) -> Value:
 
 
 def _exact(value: int) -> int:
-    if abs(value) >= _EXACT:
+    if abs(value) >= _MAX_EXACT_INTEGER:
         raise Bounded("it counts with numbers that are too large")
     return value
 
 
 def _rounded(left: Number, operator: str, right: Number) -> Value:
-    """Round as OPA does: with 64 bits, and the fewest digits that mean the result."""
+    """Round as OPA does: to 64 bits, and to the fewest digits for the result."""
     first, second = (_in_bits(Fraction(side)) for side in (left, right))
-    if max(abs(first), abs(second)) >= _EXACT:
+    if max(abs(first), abs(second)) >= _MAX_EXACT_INTEGER:
         raise Bounded("it counts with numbers that are too large")
     exact = {"+": first + second, "-": first - second, "*": first * second}.get(operator)
     return _shortest(_in_bits(first / second if exact is None else exact))
 
 
 def _in_bits(value: Fraction) -> Fraction:
-    """Return the nearest number with a mantissa of 64 bits; of two the even one."""
+    """Return the nearest number with a mantissa of 64 bits; of two, the even one."""
     if value == 0:
         return value
     exponent = abs(value.numerator).bit_length() - value.denominator.bit_length() - _BITS
@@ -110,8 +110,8 @@ def abs_(value: Number) -> Value:
 
 
 def _plain(value: Number) -> Number:
-    """Return the number, unless OPA rounds it in an unusual way: between -1 and 0."""
-    if magnitude(value) >= _EXACT or -1 < value < 0:
+    """Return the number. Raises Bounded if OPA rounds it in an unusual way, as between -1 and 0."""
+    if magnitude(value) >= _MAX_EXACT_INTEGER or -1 < value < 0:
         raise Bounded("it rounds a number that OPA rounds in its own way")
     return value
 
@@ -129,7 +129,7 @@ def floor(value: Number) -> Value:
 @function("round", "number", result="number")
 def round_(value: Number) -> Value:
     """Return the nearest integer; halves away from 0."""
-    if magnitude(value) >= _EXACT:
+    if magnitude(value) >= _MAX_EXACT_INTEGER:
         raise Bounded("it counts with numbers that are too large")
     nearest = math.floor(abs(Fraction(value)) + Fraction(1, 2))
     return nearest if value >= 0 else -nearest
@@ -147,7 +147,7 @@ def numbers_range(first: Number, last: Number) -> Value:
 def _integers(*values: Number) -> tuple[int, ...]:
     if not all(isinstance(value, int) for value in values):
         raise Failed
-    if any(magnitude(value) >= _EXACT for value in values):
+    if any(magnitude(value) >= _MAX_EXACT_INTEGER for value in values):
         raise Bounded("it counts with numbers that are too large")
     return tuple(map(int, values))
 
@@ -209,7 +209,7 @@ def min_(values: tuple[Value, ...] | Set) -> Value:
     if not len(values):
         raise Failed
     if len(values) > 1 and None in tuple(values):
-        raise Bounded("it looks for the least of values that have null among them")
+        raise Bounded("it takes the minimum of values that include null")
     return in_order(values)[0]
 
 

@@ -77,7 +77,7 @@ def parse_duration_ns(text: str) -> Value:
 
 
 def _moment(value: Number | tuple[Value, ...]) -> datetime:
-    """Return the second of a time: nanoseconds, or these with the name of a zone."""
+    """Return the first element of a time: nanoseconds, alone or with the name of a zone."""
     zone: Value = ""
     nanoseconds: Value = value
     if isinstance(value, tuple):
@@ -119,7 +119,7 @@ def time_weekday(value: Number | tuple[Value, ...]) -> Value:
 
 @function("time.add_date", "number", "number", "number", "number", result="number")
 def add_date(nanoseconds: Number, years: Number, months: Number, days: Number) -> Value:
-    """Add years, months and days: the 31st of a short month is in the next."""
+    """Add years, months and days. The 31st of a shorter month becomes a day of the next month."""
     if not (isinstance(years, int) and isinstance(months, int) and isinstance(days, int)):
         raise Failed
     if max(abs(years), abs(months), abs(days)) > 100_000 or not isinstance(nanoseconds, int):

@@ -13,15 +13,15 @@ MAX_TEXT: Final = 1 << 20
 
 
 class Failed(Exception):  # noqa: N818 - the call gives nothing, as in OPA
-    """The function errs on these arguments."""
+    """The function errs for these arguments."""
 
 
 class Bounded(Exception):  # noqa: N818 - there is no answer
-    """The function would take too much, or may differ from OPA's. The message repeats no value."""
+    """The function would exceed a limit, or may differ from OPA's. The message contains no value."""
 
 
 class BuiltIn(NamedTuple):
-    """A function, and the types that it takes and gives; None: any."""
+    """A function with the types of its arguments and its result. None means any type."""
 
     accepts: tuple[frozenset[str] | None, ...]
     result: str | None
@@ -32,7 +32,10 @@ REGISTERED: Final[dict[str, BuiltIn]] = {}
 
 
 def function(name: str, *accepts: str, result: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare a function. Types are written `string`, `array|set`, or `any`; other values make it err."""
+    """Declare a function.
+
+    Types are written `string`, `array|set`, or `any`. For values of other types the function errs.
+    """
     types = tuple(None if type_names == "any" else frozenset(type_names.split("|")) for type_names in accepts)
 
     def register(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,7 +57,7 @@ def function(name: str, *accepts: str, result: str | None = None) -> Callable[[C
 
 
 def integer(value: int | Decimal) -> int:
-    """Return an integer of 64 bits; other numbers make a function err that asks for one."""
+    """Return an integer of 64 bits. For other numbers, a function with an integer argument errs."""
     if not isinstance(value, int) or abs(value) >= 2**63:
         raise Failed
     return value

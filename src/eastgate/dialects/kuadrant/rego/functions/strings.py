@@ -1,4 +1,4 @@
-"""Built-in functions of texts: cutting, joining, searching; numbers and templates; patterns."""
+"""Built-in functions of strings: cutting, joining, searching, numbers, templates and patterns."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Number = int | Decimal
 
 _SPACES: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _JSON_NUMBER: Final = regex(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
-_GO_NUMBER: Final = regex(  # what strconv.ParseFloat takes, but for infinities and NaN, which OPA refuses
+_GO_NUMBER: Final = regex(  # the grammar of strconv.ParseFloat, except infinities and NaN, which OPA refuses
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F_.]*[pP][+-]?[0-9]+)", re.ASCII
 )
-_MOST_DIGITS: Final = 40
+_MAX_DIGITS: Final = 40
 _ANY_BYTE: Final = regex(r"(?<!\\)(?:\\\\)*\\C")
 _BASES: Final = {2: "b", 8: "o", 10: "d", 16: "x"}
 
@@ -97,7 +97,7 @@ def strings_reverse(text: str) -> Value:
 
 @function("indexof", "string", "string", result="number")
 def indexof(text: str, part: str) -> Value:
-    """Return the index of the part; -1 where it is not there."""
+    """Return the index of the part, or -1."""
     if not part:
         raise Failed
     return text.find(part)
@@ -113,7 +113,7 @@ def indexof_n(text: str, part: str) -> Value:
 
 @function("substring", "string", "number", "number", result="string")
 def substring(text: str, start: Number, length: Number) -> Value:
-    """Return so many characters from an offset on; all of them where the length is negative."""
+    """Return `length` characters from an offset on; all of them if the length is negative."""
     first, most = integer(start), integer(length)
     if first < 0:
         raise Failed
@@ -164,12 +164,12 @@ def trim_space(text: str) -> Value:
 
 @function("to_number", "null|boolean|number|string", result="number")
 def to_number(value: bool | Number | str | None) -> Value:
-    """Return the number that a text writes, 1 for true, 0 for false and null."""
+    """Return the number in a text; 1 for true, 0 for false and null."""
     if not isinstance(value, str):
         return int(bool(value)) if value is None or isinstance(value, bool) else value
     if _JSON_NUMBER.fullmatch(value):
         digits = Decimal(value)
-        if len(value) > _MOST_DIGITS or abs(digits.adjusted()) > _MOST_DIGITS:
+        if len(value) > _MAX_DIGITS or abs(digits.adjusted()) > _MAX_DIGITS:
             raise Bounded("it counts with numbers that are too large")
         return number(digits)
     if _GO_NUMBER.fullmatch(value) is None:
@@ -191,7 +191,7 @@ _VERB: Final = regex(r"%(?:%|(?P<flags>[-+# 0]*)(?P<width>[0-9]*)(?P<dot>\.(?P<d
 
 @function("sprintf", "string", "array", result="string")
 def sprintf(template: str, values: Items) -> Value:
-    """Fill in a template. Where Go would report a verb and a value that do not fit, there is no answer."""
+    """Fill in a template. If a value does not fit its verb, Go would print an error, and there is no answer."""
     left = list(values)
 
     def filled(match: re.Match[str]) -> str:
@@ -241,7 +241,7 @@ def trace(text: str) -> Value:  # noqa: ARG001 - nobody listens
 
 @function("strings.replace_n", "object", "string", result="string")
 def replace_n(patterns: Object, text: str) -> Value:
-    """Replace several parts at once: at each position the first that fits, in the order of the parts."""
+    """Replace several parts at once. At each position the first matching part wins, in the order of the parts."""
     pairs = [(old, new) for old, new in patterns.items() if isinstance(old, str) and isinstance(new, str)]
     if len(pairs) != len(patterns):
         raise Failed
@@ -255,12 +255,12 @@ def replace_n(patterns: Object, text: str) -> Value:
     return "".join(made)
 
 
-# Patterns: RE2, which takes no longer than the text is long
+# Patterns: RE2, whose time is linear in the length of the text
 
 
 def _pattern(pattern: str) -> Re2Pattern | None:
     if _ANY_BYTE.search(pattern):
-        raise Bounded("it has a pattern for single bytes")  # which Go does not know
+        raise Bounded("it has a pattern for single bytes")  # unknown to Go
     compiled = compile_re2(pattern)
     return None if isinstance(compiled, str) else compiled
 
@@ -288,7 +288,7 @@ def regex_is_valid(pattern: Value) -> Value:
 
 
 def _matches(pattern: str, text: str) -> Iterator[Any]:
-    """Yield all matches, as Go finds them: an empty one right after another is none."""
+    """Yield all matches as Go finds them. An empty match right after another match does not count."""
     end = -1
     for match in _compiled(pattern, text).finditer(text):
         if match.start() == match.end() == end:
@@ -316,7 +316,7 @@ def regex_find_all(pattern: str, text: str, most: Number) -> Value:
 
 @function("regex.split", "string", "string", result="array")
 def regex_split(pattern: str, text: str) -> Value:
-    """Return what is between matches."""
+    """Return the texts between matches."""
     if not text:
         _compiled(pattern, text)
         return ("",) if pattern else ()
@@ -333,7 +333,7 @@ def regex_split(pattern: str, text: str) -> Value:
 
 @function("glob.match", "string", "null|array", "string", result="boolean")
 def glob_match(pattern: str, delimiters: Items | None, text: str) -> Value:
-    """Return whether a glob fits: `*` and `?` stop at delimiters, `**` does not. The default delimiter is a dot."""
+    """Return whether a glob matches: `*` and `?` stop at delimiters, `**` does not. The default delimiter is a dot."""
     signs = () if delimiters is None else delimiters or (".",)
     if not all(isinstance(sign, str) and len(sign) == 1 for sign in signs):
         raise Failed
@@ -349,7 +349,7 @@ def glob_match(pattern: str, delimiters: Items | None, text: str) -> Value:
 def _from_glob(pattern: str, signs: str) -> str:
     other = f"[^{''.join(re.escape(sign) for sign in signs)}]" if signs else "."
     made, at = [r"(?s)\A"], 0
-    if re.search(r"[\[\]{}\\!]|\*\*\*|\*\?|\?[*?]", pattern) or not (pattern + signs).isascii():  # OPA's are peculiar
+    if re.search(r"[\[\]{}\\!]|\*\*\*|\*\?|\?[*?]", pattern) or not (pattern + signs).isascii():  # special in OPA
         raise Bounded("it has a glob that is not supported")
     while at < len(pattern):
         if pattern.startswith("**", at):

@@ -1,4 +1,4 @@
-"""From checked auth schemes to their model."""
+"""Converts checked auth schemes to their model."""
 
 from eastgate.dialects.kuadrant.schemes.meaning.scheme import SchemeSection, read_scheme, scheme_from
 

@@ -33,7 +33,7 @@ from eastgate.dialects.kuadrant.schemes.credentials import read_credentials
 from eastgate.dialects.kuadrant.schemes.styles import entries
 from eastgate.reading.manifests.node import Node
 
-# From values and conditions of a checked scheme to their model.
+# Converts values and conditions of a checked scheme to their model.
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Patterns:
 
     sets: Mapping[str, All] = field(default_factory=dict)
     drop_missing: bool = False
-    """A reference to a set that does not exist is left out, as Authorino does. Otherwise it errs."""
+    """Whether a reference to a missing set is left out, as in Authorino. Otherwise it errs."""
 
     def resolve(self, reference: Node) -> tuple[Condition, ...]:
         """Return the patterns of the set with this name."""
@@ -71,7 +71,7 @@ def value_of(node: Node) -> Value:
 
 
 def optional_value(node: Node | None) -> Value | None:
-    """Read a value, if there is one: an empty mapping has none."""
+    """Read a value, or None. An empty mapping is no value."""
     return value_of(node) if node is not None and node.value else None
 
 
@@ -99,14 +99,14 @@ def _listed(patterns: Node) -> Node:
 
 
 def all_of(conditions: Node | None, patterns: Patterns) -> All | None:
-    """Read a list of conditions, ALL of which must hold; None where there are none."""
+    """Read a list of conditions that must ALL hold; None if the list is empty."""
     if conditions is None or not list(conditions):
         return None
     return All(tuple(_condition(condition, patterns) for condition in conditions))
 
 
 def at_gateway(predicates: Node | None) -> All | None:
-    """Read the `when` of an AuthPolicy: predicates that the filter of a gateway evaluates, ALL of which must hold."""
+    """Read the `when` of an AuthPolicy: predicates for the filter of a gateway, which must ALL hold."""
     if predicates is None or not list(predicates):
         return None
     nodes = (condition["predicate"] for condition in predicates)
@@ -114,7 +114,7 @@ def at_gateway(predicates: Node | None) -> All | None:
 
 
 def _alternatives(node: Node, patterns: Patterns) -> tuple[Condition, ...]:
-    """Read a member of `any`. A named set becomes its patterns one by one, as Authorino flattens it."""
+    """Read a member of `any`. A named set becomes its patterns one by one, as in Authorino."""
     return patterns.resolve(node["patternRef"]) if "patternRef" in node else (_condition(node, patterns),)
 
 
@@ -135,12 +135,12 @@ def _condition(node: Node, patterns: Patterns) -> Condition:
 
 
 def first_of(node: Node, *names: str) -> Node | None:
-    """Return the field under whichever of its names it has."""
+    """Return the field under the first of its names that exists."""
     return next((node[name] for name in names if name in node), None)
 
 
 def text_of(node: Node | None, otherwise: str = "") -> str:
-    """Return the text of a node, or what stands for it where there is none."""
+    """Return the text of a node, or the default."""
     return node.text if node is not None else otherwise
 
 
@@ -150,13 +150,13 @@ def is_set(node: Node | None) -> bool:
 
 
 def seconds_of(node: Node, name: str, otherwise: int = 0) -> int:
-    """Return a number of seconds, or what stands for it where there is none."""
+    """Return a number of seconds, or the default."""
     seconds = node.get(name)
     return seconds.number if seconds is not None else otherwise
 
 
 def timeout_of(node: Node) -> float | None:
-    """Return the `timeout` of a question, in seconds; None where there is none."""
+    """Return the `timeout` of a request, in seconds, or None."""
     milliseconds = node.get("timeout")
     return milliseconds.number / 1000 if milliseconds is not None else None
 
@@ -168,7 +168,7 @@ def priority_of(entry: Node) -> int:
 
 
 def cache_of(entry: Node) -> Cache | None:
-    """Return how long answers of an entry may be used again."""
+    """Return how long answers of an entry may be cached."""
     cache = entry.get("cache")
     if cache is None:
         return None
@@ -176,7 +176,7 @@ def cache_of(entry: Node) -> Cache | None:
     return Cache(key, ttl.number) if ttl is not None else Cache(key)
 
 
-# From sources of metadata, and callbacks, to their model.
+# Converts metadata sources and callbacks to their model.
 
 
 def read_metadata(name: str, entry: Node, patterns: Patterns) -> Metadata:
@@ -202,7 +202,7 @@ def read_callback(name: str, entry: Node, patterns: Patterns) -> Callback:
 
 
 def read_secret(node: Node | None) -> SecretRef | None:
-    """Read a reference to a value in a Secret, if there is one."""
+    """Read a reference to a value in a Secret, or None."""
     return SecretRef(node["name"].text, node["key"].text) if node is not None else None
 
 

@@ -1,4 +1,7 @@
-"""From a checked auth scheme to its model: the same model, in either style, whole or from parts of policies."""
+"""Converts a checked auth scheme to its model.
+
+The model is the same for both styles, and for parts from several policies.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ from eastgate.dialects.kuadrant.schemes.responses import HEADER_WRAPPER, METADAT
 from eastgate.dialects.kuadrant.schemes.styles import entries
 from eastgate.reading.manifests.node import Node
 
-# From checks to their model.
+# Converts checks to their model.
 
 
 def read_authorization(name: str, entry: Node, patterns: Patterns) -> Authorization:
@@ -117,11 +120,11 @@ def _part_of(node: Node | None, name: str) -> Value | None:
     return optional_value(node.get(name)) if node is not None else None
 
 
-# From entries that recognize callers to their model.
+# Converts identities to their model.
 
 
 def read_identity(name: str, entry: Node, patterns: Patterns) -> Identity:
-    """Read one way to recognize a caller."""
+    """Read one method to recognize a caller."""
     return Identity(
         name,
         _method(entry),
@@ -189,11 +192,11 @@ def _certificate_source(node: Node | None) -> CertificateHeader | CelExpression 
     return CelExpression(node["expression"].text) if "expression" in node else None
 
 
-# From responses and denials to their model.
+# Converts responses and denials to their model.
 
 
 def read_responses(section: Node | None, patterns: Patterns) -> Iterator[Response]:
-    """Read responses: a list, each with its wrapper; or a mapping for success, in headers and in metadata."""
+    """Read responses: a list of wrapped entries, or a mapping for headers and one for metadata."""
     if section is None or isinstance(section.value, list):
         for name, entry in entries(section):
             yield read_response(name, entry, patterns, text_of(entry.get("wrapper"), HEADER_WRAPPER) == HEADER_WRAPPER)
@@ -230,7 +233,7 @@ def _content(entry: Node) -> PlainResponse | Json | Wristband:
 
 
 def read_denial(node: Node | None) -> Denial:
-    """Read the response to a denied client; without one, the usual."""
+    """Read the response to a denied client. Without one, it is the default response."""
     if node is None:
         return Denial()
     code = node.get("code")
@@ -244,7 +247,7 @@ def read_denial(node: Node | None) -> Denial:
 
 
 def read_scheme(node: Node, namespace: str) -> Scheme:
-    """Read the scheme of a checked node. Its Secrets are in `namespace`: that of the policy."""
+    """Read the scheme of a checked node. `namespace` is the policy's namespace, which has its Secrets."""
     named = node.get("patterns")
     patterns = named_patterns(named.items() if named is not None else ())
     identities = first_of(node, "identity", "authentication")
@@ -268,7 +271,7 @@ def read_scheme(node: Node, namespace: str) -> Scheme:
 
 
 class SchemeSection(enum.StrEnum):
-    """A section of a scheme whose entries are given one by one; the last three are single entries without a name."""
+    """A section of a scheme for separate entries. The last three are single entries without a name."""
 
     AUTHENTICATION = "authentication"
     METADATA = "metadata"
@@ -282,7 +285,7 @@ class SchemeSection(enum.StrEnum):
     UNAUTHORIZED = "response.unauthorized"
 
     def path(self, metadata_field: str) -> tuple[str, ...]:
-        """Return the fields that lead to the section; dynamic metadata has another name in each kind."""
+        """Return the fields that lead to the section. Dynamic metadata has another name in each kind."""
         *outer, last = self.split(".")
         return *outer, metadata_field if self is SchemeSection.DYNAMIC_METADATA else last
 
@@ -290,10 +293,10 @@ class SchemeSection(enum.StrEnum):
 def scheme_from(
     parts: Mapping[tuple[str, str], Node], namespace: str, *, span: Span | None = None, authorino_compat: bool = False
 ) -> Scheme:
-    """Build a scheme for all hosts from checked entries by section and name, which may come from several policies.
+    """Build a scheme for all hosts from checked entries by section and name, possibly from several policies.
 
-    A `patternRef` means the set of patterns of that name wherever it comes from. One that means none errs, or with
-    `authorino_compat` is left out, as Authorino does.
+    A `patternRef` refers to the set of patterns with that name in any policy. A reference without a set errs; with
+    `authorino_compat` it is left out, as in Authorino.
     """
     given: dict[str, dict[str, Node]] = {}
     for (section, name), node in parts.items():
