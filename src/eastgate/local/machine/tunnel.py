@@ -122,7 +122,8 @@ class Tunnel:
             case h2.events.ResponseReceived():
                 self.status = dict(event.headers or ())[b":status"].decode("latin-1")
             case h2.events.DataReceived():
-                self._waiting += event.data or b""
+                if self.status == _OK:  # else it is an answer of the proxy
+                    self._waiting += event.data or b""
                 self._http.acknowledge_received_data(event.flow_controlled_length or 0, self._stream)
             case h2.events.StreamReset() | h2.events.ConnectionTerminated():
                 self._has_ended = True
