@@ -1,1 +1,1 @@
-"""The benchmark: what a decision, a compile and a change cost, against real peers, in one run. See `__main__`."""
+"""The benchmark: the cost of a decision, a compile and a change, against real peers, in one run. See `__main__`."""

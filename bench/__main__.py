@@ -1,4 +1,4 @@
-"""`python -m bench`: all tables, and whether targets are met. Exits with 1 where one is missed or answers differ."""
+"""`python -m bench`: print all tables and targets. The exit status is 1 if a target is missed or answers differ."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ NAMES = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for."""
+    """Run the sections that the command line names, and return the exit status."""
     options = _options(arguments)
     if options.drawn_from is not None:
         _draw(options.drawn_from, options.plot)
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _draw(results: Path, to: Path) -> None:
-    """The charts of what was measured."""
+    """Draw the charts of a run."""
     drawn = enforcement.draw(results, to.with_name("enforcement.svg"))
     if not drawn or plot.points_of(json.loads(results.read_text(encoding="utf-8"))):
         plot.draw(results, to)
@@ -97,22 +97,22 @@ def _draw(results: Path, to: Path) -> None:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(NAMES)}; all without any")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"any of {', '.join(NAMES)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="fewer and smaller worlds, fewer rounds")
-    parser.add_argument("--peers", metavar="LIST", help=f"of {','.join(PEERS)}; all without it, none if it is empty")
-    parser.add_argument("-o", "--output", type=Path, default=LATEST, metavar="FILE", help="where the JSON is written")
+    parser.add_argument("--peers", metavar="LIST", help=f"any of {','.join(PEERS)} (default: all; empty: none)")
+    parser.add_argument("-o", "--output", type=Path, default=LATEST, metavar="FILE", help="write the JSON to this file")
     parser.add_argument(
         "--plot",
         type=Path,
         metavar="FILE",
-        help="draw charts of the world `network`, as SVG, and of `enforcement`, in enforcement.svg beside it",
+        help="draw the chart of `network` to this SVG file, and that of `enforcement` to enforcement.svg beside it",
     )
     parser.add_argument(
         "--from",
         type=Path,
         dest="drawn_from",
         metavar="FILE",
-        help="draw that of an earlier run's JSON, and run nothing",
+        help="draw the charts of an earlier run from its JSON, and run nothing",
     )
     options = parser.parse_args(arguments)
     for name in options.sections:
@@ -127,7 +127,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _sections(names: Sequence[str], peers: Sequence[Peer], *, quick: bool) -> Iterator[Section]:
-    """What is short, between the rounds of what is measured several times."""
+    """Run the sections. The short ones run between the rounds of those that are measured several times."""
     wanted = {*names, "network"} if "change" in names else set(names)
     growing = {name: Growing(name, peers, quick=quick) for name in KINDS if name in wanted}
     _grow(growing, quick=quick)
@@ -155,13 +155,13 @@ def _sections(names: Sequence[str], peers: Sequence[Peer], *, quick: bool) -> It
 
 
 def _grow(growing: Mapping[str, Growing], *, quick: bool) -> None:
-    """All worlds, smaller ones first."""
+    """Build all worlds, the smaller ones first."""
     for policies in SIZES:
         for name, one in growing.items():
             if policies in sizes(name, quick=quick):
                 print(f"{name}, {policies:,} policies", file=sys.stderr, flush=True)
                 one.add(policies)
-    gc.freeze()  # these worlds have come to stay: collections need not look at them
+    gc.freeze()  # the worlds stay until the end: garbage collection can skip them
 
 
 def _between(peers: Sequence[Peer], *, quick: bool) -> list[tuple[str, Run]]:

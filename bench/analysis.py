@@ -1,4 +1,4 @@
-"""What the commands that look at a whole cluster cost: `lint`, `describe` and `get`, as a user starts them."""
+"""The cost of the commands that read a whole cluster: `lint`, `describe` and `get`, as a user starts them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from bench.worlds import generate
 
 __all__ = ["run"]
 
-_USAGE = 2  # what click exits with where it does not know the arguments
-_LIMIT = 120.0
+_USAGE_STATUS = 2  # the exit status of click for unknown arguments
+_MAX_CPU_SECONDS = 120.0
 
 
 def run(*, quick: bool) -> Section:
-    """One row for each command."""
+    """Measure each command; one row for each."""
     policies = 250 if quick else 12_500
     plan = generate(policies)
     section = Section(
         "Commands that look at everything",
-        "CPU seconds of the command in a process of its own, from JSON manifests to what it prints, its start and "
+        "CPU seconds of the command in a process of its own, from JSON manifests to its output, its start and "
         "reading included. read: a `check` of one question on the same manifests, which does nothing but read and "
         "decide once.",
         ("command", "policies", "pods", "s", "read s", "us per pod, without reading"),
@@ -57,12 +57,12 @@ def run(*, quick: bool) -> Section:
 
 
 def _seconds(arguments: tuple[str, ...]) -> float | str:
-    """The CPU time of a command, or why there is none."""
+    """Return the CPU time of a command, or the reason why there is none."""
     before = _children()
-    done = limited("eastgate", *arguments, seconds=_LIMIT)
+    done = limited("eastgate", *arguments, seconds=_MAX_CPU_SECONDS)
     if done is None:
-        return f"too slow: over {_LIMIT:.0f} s"
-    return _children() - before if done.returncode < _USAGE else f"exit code {done.returncode}"
+        return f"too slow: over {_MAX_CPU_SECONDS:.0f} s"
+    return _children() - before if done.returncode < _USAGE_STATUS else f"exit code {done.returncode}"
 
 
 def _children() -> float:

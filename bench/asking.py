@@ -1,4 +1,4 @@
-"""What a question costs that a user asks: in words, by `Authority.decide`, and prepared, by `Prepared.decide`."""
+"""The cost of a user's question: in words, by `Authority.decide`, and prepared, by `Prepared.decide`."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from eastgate.settings import Settings
 
 __all__ = ["run"]
 
-_WORDS, _PREPARED = 5_000, 600  # ns, at most
+_MAX_WORDS_NS, _MAX_PREPARED_NS = 5_000, 600
 _ROUNDS = 100
 _ELSEWHERE = Pod("elsewhere", "new")
 
 
 def run(*, quick: bool) -> Section:
-    """Ask connections in worlds of two sizes, and requests of one workload."""
+    """Measure connections in worlds of two sizes, and requests to one workload."""
     rounds = 3 if quick else _ROUNDS
     section = Section(
         "Questions in words, and prepared",
         "One question through the public API, the best of several rounds over different questions. words: a Question "
-        "by Authority.decide, whose ends and path were met before. built: the same, and making the Question. prepared: "
-        "by Prepared.decide, again, with nothing changed. bulk: by Authority.decide_all, of prepared ones. changed: by "
-        "Prepared.decide, for the first time after a pod was put elsewhere. engine: a request that was built before, "
-        "by Engine.decide, which evaluates each time, and gives a number and no answer.",
+        "by Authority.decide, with ends and path seen before. built: the same, and making the Question. prepared: "
+        "by Prepared.decide, again, with nothing changed. bulk: prepared ones by Authority.decide_all. changed: by "
+        "Prepared.decide, for the first time after a pod was added elsewhere. engine: a request that was built before, "
+        "by Engine.decide, which evaluates each time and returns a number, not a Decision.",
         ("world", "questions", "words", "built", "prepared", "bulk", "changed", "engine"),
     )
     worlds: list[tuple[str, Built, list[Ask]]] = []
@@ -46,14 +46,16 @@ def run(*, quick: bool) -> Section:
         section.rows.append([name, len(asks), *map(duration, took)])
         section.points.append({"world": name, "ns": dict(zip(section.columns[2:], took, strict=True))})
         section.targets += [
-            Target(f"{name}: under {duration(_WORDS)} in words", duration(took[0]), took[0] < _WORDS),
-            Target(f"{name}: under {duration(_PREPARED)} prepared", duration(took[2]), took[2] < _PREPARED),
+            Target(f"{name}: under {duration(_MAX_WORDS_NS)} in words", duration(took[0]), took[0] < _MAX_WORDS_NS),
+            Target(
+                f"{name}: under {duration(_MAX_PREPARED_NS)} prepared", duration(took[2]), took[2] < _MAX_PREPARED_NS
+            ),
         ]
     return section
 
 
 def _measure(built: Built, asks: Sequence[Ask], rounds: int) -> list[float]:
-    """Return the nanoseconds of a question in each of the ways that the columns name."""
+    """Return the nanoseconds of a question for each column."""
     authority = Authority(Manifests(Settings(), [*built.plan.pods, *built.plan.services], built.policies))
     questions = [_question(ask) for ask in asks]
     prepared = [authority.prepare(question) for question in questions]
@@ -89,7 +91,7 @@ def _measure(built: Built, asks: Sequence[Ask], rounds: int) -> list[float]:
     works: tuple[Callable[[], None], ...] = (words, made, ready, bulk, engine)
     with quiet():
         taken = [[warmed(work) for work in works] for _ in range(rounds)]
-        changed = [after_change() for _ in range(rounds)]  # by themselves: they leave garbage behind
+        changed = [after_change() for _ in range(rounds)]  # separate rounds: these leave garbage behind
     *others, evaluated = [min(column) for column in zip(*taken, strict=True)]
     return [seconds / len(asks) * 1e9 for seconds in (*others, min(changed), evaluated)]
 

@@ -1,4 +1,4 @@
-"""A generated world, ready to be asked, with the answers of the reference evaluator to compare with."""
+"""A generated world with a compiled engine, and the comparison with the reference evaluator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Built", "check_reference"]
 
 @dataclass
 class Built:
-    """A plan with the engine that decides by it. `seconds` is what the engine took, from objects to all programs."""
+    """A plan and its compiled engine. `seconds` is the time from objects to the programs of all points."""
 
     plan: Plan
     world: LiveWorld
@@ -32,7 +32,7 @@ class Built:
 
     @classmethod
     def of(cls, plan: Plan) -> Built:
-        """Build and compile everything."""
+        """Build the world of a plan, and compile all of it."""
         world, policies = world_of(plan), [policy_of(one) for one in plan.policies]
         engines: list[Engine[Policy]] = []
 
@@ -49,7 +49,7 @@ class Built:
 
     @property
     def points(self) -> list[Point]:
-        """Every point of enforcement."""
+        """Return every point of enforcement."""
         return [*self.world.workloads, *(GatewayNamed(namespace, name) for namespace, name in self.plan.gateways)]
 
     @cached_property
@@ -58,31 +58,31 @@ class Built:
 
     @cached_property
     def targeted(self) -> list[str]:
-        """The names of the points that some policy targets."""
+        """Return the names of the points that a policy targets."""
         return [str(point) for point in self.points if self.engine.attached(point)]
 
     @cached_property
     def plans(self) -> dict[tuple[str | None, str], PolicyPlan]:
-        """The plan of each policy, by namespace and name."""
+        """Return the plan of each policy, by namespace and name."""
         return {(one.namespace, one.name): one for one in self.plan.policies}
 
     def plans_on(self, point: str) -> list[PolicyPlan]:
-        """The policies that target a point, by its name."""
+        """Return the plans of the policies that target the point with this name."""
         refs = (one.policy.ref for one in self.engine.attached(self._by_name[point]))
         return [self.plans[ref.namespace, ref.name] for ref in refs]
 
     def questions(self, asks: Iterable[Ask]) -> list[tuple[Point, Request]]:
-        """What the engine is asked, built before it is."""
+        """Return the arguments of `Engine.decide` for each question, built beforehand."""
         return [(self._by_name[ask.workload], request_of(ask)) for ask in asks]
 
 
 def check_reference(engine: Engine[Policy], questions: Iterable[tuple[Point, Request]]) -> int:
-    """Ask the reference evaluator too, and fail where it says anything else; tells how many were asked."""
+    """Compare the engine with the reference evaluator. Return the number of questions; fail on a difference."""
     asked = 0
     for workload, request in questions:
         program = engine.program(workload)
-        said, wanted = program.outcome(engine.decide(workload, request)), reference.decide(program.layers, request)
-        if said != wanted:
-            raise AssertionError(f"the engine says {said} and the reference evaluator {wanted} of {request}")
+        outcome, expected = program.outcome(engine.decide(workload, request)), reference.decide(program.layers, request)
+        if outcome != expected:
+            raise AssertionError(f"{request}: the engine answers {outcome}, the reference evaluator {expected}")
         asked += 1
     return asked

@@ -1,4 +1,4 @@
-"""What a full compile costs, and what a change does: the next decision of everything that it touches included."""
+"""The cost of a full compile, and of a change with the next decision of every workload that it touches."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from eastgate.ir import Request
 
 __all__ = ["Change"]
 
-_PART = 100  # of a full compile, at 10,000 policies: what a policy change may cost at most
+_MIN_RATIO = 100  # of a full compile to a policy change, at 10,000 policies
 _CHANGED_RULE = RulePlan(accounts=("team-0/app-0", "team-1/*"), ports=(8080,))
 _REQUEST = request_of(Ask("", "spiffe://cluster.local/ns/team-0/sa/app-0", 8080))
 
 
 class Change:
-    """Collects one row for each world."""
+    """A table with one row for each world."""
 
     def __init__(self, *, quick: bool) -> None:
         self._quick = quick
@@ -34,15 +34,15 @@ class Change:
         self._parts: dict[int, float] = {}
         self.section = Section(
             "A full compile, and changes",
-            "CPU. full: from policies and a world, as objects, to the programs of all workloads (median of two; one "
-            "at 100,000). policy: one gets another rule. pod: one gets another label. Then one decision at each "
-            f"workload that it touched. Median of {self._changes} changes. one in: how many of them cost as much as a "
+            "CPU. full: from policies and a world, as objects, to the programs of all workloads (median of two; once "
+            "at 100,000). policy: a policy gets another rule. pod: a pod gets another label. Then one decision at each "
+            f"workload that it touched. Median of {self._changes} changes. one in: how many changes cost as much as a "
             "full compile.",
             ("policies", "pods", "full ms", "policy us", "touches", "one in", "pod us", "one in"),
         )
 
     def add(self, built: Built) -> None:
-        """Measure one world. Its policies and pods are others afterwards."""
+        """Measure one world. This changes its policies and pods."""
         random = Random(len(built.policies))
         engine = built.engine
         full = built.seconds
@@ -72,13 +72,13 @@ class Change:
         )  # fmt: skip
 
     def conclude(self) -> Section:
-        """The table, with its target; and what a change costs where many policies target one workload."""
+        """Return the table with its target, and notes about one workload with many policies."""
         part = self._parts[10_000]
         self.section.targets = [
             Target(
-                f"a policy change at 10,000 policies costs under 1/{_PART} of a full compile",
+                f"a policy change at 10,000 policies costs under 1/{_MIN_RATIO} of a full compile",
                 f"1/{part:.0f}",
-                part > _PART,
+                part > _MIN_RATIO,
             )
         ]
         for policies in (100, 1_000) if self._quick else (100, 1_000, 10_000):
@@ -110,8 +110,8 @@ def _put_pod(engine: Engine[Policy], world: LiveWorld, pod: Pod) -> Callable[[],
 
 
 def _check_fresh(engine: Engine[Policy], questions: list[tuple[Point, Request]]) -> None:
-    """A changed engine decides as one that was built from what there is now."""
+    """Fail if the changed engine decides differently from a new engine with the same world and policies."""
     fresh = engine_of(engine.world, engine.policies)
     for workload, request in questions:
         if fresh.decide(workload, request) != engine.decide(workload, request):
-            raise AssertionError(f"after changes the engine decides otherwise than a new one: {workload} {request}")
+            raise AssertionError(f"a changed engine decides differently from a new one: {workload} {request}")

@@ -1,4 +1,4 @@
-"""Work in a process of its own: its memory is then its own, and it can be stopped."""
+"""Work in a child process, whose memory can be measured and which can be stopped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STOPPED = (-signal.SIGXCPU, -signal.SIGKILL)
 
 
 def run_child(module: str, *arguments: str, seconds: float) -> Child | None:
-    """What `python -m module arguments` prints, as JSON; None where it takes more CPU time than that."""
+    """Return the JSON that `python -m module arguments` prints, or None if it needs more CPU seconds."""
     done = limited(module, *arguments, seconds=seconds)
     if done is None:
         return None
@@ -31,7 +31,7 @@ def run_child(module: str, *arguments: str, seconds: float) -> Child | None:
 
 
 def limited(module: str, *arguments: str, seconds: float) -> subprocess.CompletedProcess[str] | None:
-    """Run `python -m module arguments`; None where it takes more CPU time than that. A busy machine does not count."""
+    """Run `python -m module arguments`. Return None if it needs more CPU seconds. Waiting time does not count."""
     limit = round(seconds)
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments],
@@ -45,14 +45,14 @@ def limited(module: str, *arguments: str, seconds: float) -> subprocess.Complete
 
 
 def resident_bytes() -> int:
-    """What this process holds of the machine's memory now; where the system does not tell, the most that it held."""
+    """Return the resident memory of this process, or its peak on a system without `/proc`."""
     if not _STATM.exists():
         return peak_bytes()
     return int(_STATM.read_text(encoding="utf-8").split()[1]) * resource.getpagesize()
 
 
 def peak_bytes() -> int:
-    """The most that this process has held. What `getrusage` tells is handed down from the parent on Linux."""
+    """Return the peak memory of this process. On Linux, `getrusage` would include the peak of the parent."""
     if _STATUS.exists():
         held = next(line for line in _STATUS.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM:"))
         return int(held.split()[1]) * 1024

@@ -1,4 +1,4 @@
-"""Everybody, asked the same questions about one world; every answer is compared."""
+"""All engines, with the same questions about one world. Every answer is compared."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from bench.plans import Ask
 
 __all__ = ["Contest", "Smaller"]
 
-# How many questions the reference evaluator is asked too: it looks at every policy on a point, so fewer of many.
-_REFERENCE = 300
-_REFERENCE_LEAST = 30
-_REFERENCE_LOOKS = 100_000
+# Questions for the reference evaluator. It reads every policy of a point, so it gets fewer where there are many.
+_MAX_REFERENCE_QUESTIONS = 300
+_MIN_REFERENCE_QUESTIONS = 30
+_MAX_POLICY_COMPARISONS = 100_000
 
 Smaller = Mapping[tuple[str, str], Lane]
 
 
 class Contest:
-    """One world. `smaller` are the lanes of the next smaller one, by engine and case."""
+    """The comparison of all engines in one world. `smaller` has the lanes of the next smaller world."""
 
     def __init__(
         self,
@@ -31,13 +31,14 @@ class Contest:
         smaller: Smaller | None = None,
         cases: Sequence[str] = (OWN, ALL),
     ) -> None:
-        """Ask everybody once, and compare."""
+        """Ask every engine once, and compare the answers."""
         decide, program_of = built.engine.decide, built.engine.program
         questions = built.questions(asks)
         answers = [bool(decide(point, request) & 1) for point, request in questions]
         each = max(1, len(built.policies) // len(built.points))
         checked = check_reference(
-            built.engine, questions[: max(_REFERENCE_LEAST, min(_REFERENCE, _REFERENCE_LOOKS // each))]
+            built.engine,
+            questions[: max(_MIN_REFERENCE_QUESTIONS, min(_MAX_REFERENCE_QUESTIONS, _MAX_POLICY_COMPARISONS // each))],
         )
 
         few = questions[: budget.asks]
@@ -71,7 +72,7 @@ class Contest:
         return Lane(OURS, case, len(self.built.policies), asked, checked, self.built.seconds, work=work)
 
     def take(self, rounds: int = 1) -> None:
-        """Ask everybody again, in turns."""
+        """Measure every engine again, in turns."""
         for _ in range(rounds):
             for lane in self:
                 lane.take()
@@ -82,6 +83,6 @@ class Contest:
         yield self.rule
         yield from self.peers.values()
 
-    def told(self) -> list[dict[str, object]]:
-        """For machines."""
-        return [lane.told(self.verdict.ns, self.same.ns) for lane in self]
+    def points(self) -> list[dict[str, object]]:
+        """Return the numbers of every lane for the JSON."""
+        return [lane.point(self.verdict.ns, self.same.ns) for lane in self]

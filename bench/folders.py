@@ -1,4 +1,4 @@
-"""How fast a whole folder is read, of which little is policies, as the folders of platforms are."""
+"""The speed of reading a whole folder that has few policies, as the folders of platforms do."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from eastgate.manifests import read_manifests
 
 __all__ = ["run", "write_folder"]
 
-_PER_FILE = 5
-_POLICIES = 0.01
-_LIMIT = 600.0
+_MANIFESTS_PER_FILE = 5
+_POLICY_SHARE = 0.01
+_MAX_CPU_SECONDS = 600.0
 _OTHERS = ("ConfigMap", "Deployment", "Service", "ServiceAccount", "RoleBinding", "HorizontalPodAutoscaler")
 _VERSIONS = {
     "Deployment": "apps/v1",
@@ -34,11 +34,11 @@ _VERSIONS = {
 
 
 def run(*, quick: bool) -> Section:
-    """A folder of YAML files."""
+    """Measure a folder of YAML files in each size."""
     section = Section(
         "Reading a folder",
-        "CPU us per manifest of a folder of which one in a hundred is a policy, the others are ConfigMaps, "
-        f"Deployments, Services, accounts, bindings and autoscalers; {_PER_FILE} in a file. The other: PyYAML's "
+        "CPU us per manifest of a folder. One in a hundred manifests is a policy; the others are ConfigMaps, "
+        f"Deployments, Services, accounts, bindings and autoscalers; {_MANIFESTS_PER_FILE} in a file. Other: PyYAML's "
         "CSafeLoader, to plain dicts. Each once, in a process of its own.",
         ("manifests", "files", "MB", "Eastgate us", "per second", "CSafeLoader us", "times", "Eastgate s",
          "Eastgate MB"),
@@ -51,21 +51,21 @@ def run(*, quick: bool) -> Section:
 
 
 def _row(folder: str, count: int, size: int) -> list[str | float]:
-    ours, theirs = (run_child("bench.folders", how, folder, str(count), seconds=_LIMIT) for how in _READERS)
+    ours, theirs = (run_child("bench.folders", how, folder, str(count), seconds=_MAX_CPU_SECONDS) for how in _READERS)
     if ours is None or theirs is None:
-        return [count, count // _PER_FILE, size / 1e6, f"over {_LIMIT:.0f} s", *[""] * 5]
+        return [count, count // _MANIFESTS_PER_FILE, size / 1e6, f"over {_MAX_CPU_SECONDS:.0f} s", *[""] * 5]
     each, other = ours["seconds"] / count * 1e6, theirs["seconds"] / count * 1e6
-    files = -(-count // _PER_FILE)
+    files = -(-count // _MANIFESTS_PER_FILE)
     return [count, files, size / 1e6, each, 1e6 / each, other, each / other, ours["seconds"], ours["bytes"] / 1e6]
 
 
 def write_folder(folder: Path, count: int) -> int:
-    """Write that many manifests, the same ones each time; tells how many bytes they are."""
+    """Write this many manifests, the same ones each time. Return their size in bytes."""
     chance = random.Random(7)
     size = 0
     documents = _documents(count, chance)
-    for number in range(-(-count // _PER_FILE)):
-        part = list(islice(documents, _PER_FILE))
+    for number in range(-(-count // _MANIFESTS_PER_FILE)):
+        part = list(islice(documents, _MANIFESTS_PER_FILE))
         path = folder / f"team-{number % 100}" / f"{number}.yaml"
         path.parent.mkdir(exist_ok=True)
         text = yaml.dump_all(part, Dumper=yaml.CSafeDumper, sort_keys=False)
@@ -75,7 +75,7 @@ def write_folder(folder: Path, count: int) -> int:
 
 
 def _documents(count: int, chance: random.Random) -> Iterator[dict[str, object]]:
-    policies = round(count * _POLICIES)
+    policies = round(count * _POLICY_SHARE)
     for number in range(count):
         kind = "AuthorizationPolicy" if number < policies else chance.choice(_OTHERS)
         namespace, name = f"team-{number % 100}", f"app-{number}"
@@ -121,7 +121,7 @@ def _eastgate(folder: Path, count: int) -> None:
     read = read_manifests([folder])
     assert not read.reporter.errors, read.reporter.errors[0]
     assert len(read.policies) + len(read.objects) + read.unused == count
-    assert len(read.policies) == round(count * _POLICIES)
+    assert len(read.policies) == round(count * _POLICY_SHARE)
 
 
 def _yaml(folder: Path, count: int) -> None:

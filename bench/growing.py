@@ -1,11 +1,11 @@
-"""What a decision costs as a world grows: of connections, of HTTP requests and of tool calls."""
+"""The cost of a decision as a world grows: for connections, HTTP requests and tool calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench import standing
+from bench import contest_table
 from bench.built import Built
 from bench.contest import Contest
 from bench.lanes import FULL, QUICK
@@ -18,17 +18,17 @@ from bench.worlds_l7 import ask_paths, ask_tools, http_world, mcp_world
 __all__ = ["KINDS", "SIZES", "Growing", "Kind", "sizes"]
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)
-_PEERS_TO = 10_000
-_RATIO = 80  # times Cedar, given only a workload's own policies, at 1,000
-_GROWTH = 6  # from the smallest to the largest world
+_MAX_POLICIES_OF_PEERS = 10_000
+_MIN_CEDAR_RATIO = 80  # Cedar has only the workload's own policies, of 1,000
+_MAX_GROWTH = 6  # from the smallest to the largest world
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is asked about."""
+    """A kind of world, with its questions."""
 
     title: str
-    says: str
+    description: str
     world: Callable[[int], Plan]
     ask: Callable[[Plan, list[str], int], list[Ask]]
 
@@ -56,7 +56,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def sizes(name: str, *, quick: bool) -> tuple[int, ...]:
-    """How many policies the worlds of a kind have."""
+    """Return the numbers of policies for the worlds of a kind."""
     if quick:
         return SIZES[:4] if name == "network" else SIZES[:3]
     return SIZES
@@ -65,8 +65,8 @@ def sizes(name: str, *, quick: bool) -> tuple[int, ...]:
 class Growing:
     """Worlds of all sizes, smaller ones first.
 
-    Each is measured when it is new, while there is little else in memory, which serves compiled peers well; and again
-    later in turns with the others, so that no busy minute of the machine spoils all rounds of the large ones.
+    Each is measured when it is new, while memory holds little else, which favours compiled peers. It is measured again
+    later in turns with the others, so that a busy minute of the machine cannot spoil all rounds of the large ones.
     """
 
     def __init__(self, name: str, peers: Sequence[Peer], *, quick: bool) -> None:
@@ -76,22 +76,22 @@ class Growing:
         self.contests: list[Contest] = []
 
     def add(self, policies: int) -> None:
-        """Build a world, and ask in it."""
+        """Build a world with this many policies, and measure it."""
         built = Built.of(self._kind.world(policies))
         asks = self._kind.ask(built.plan, built.targeted, self._asks)
-        peers = self._peers if policies <= _PEERS_TO else ()
+        peers = self._peers if policies <= _MAX_POLICIES_OF_PEERS else ()
         smaller = self.contests[-1].peers if self.contests else None
         contest = Contest(built, asks, peers, self._budget, smaller)
         contest.take(self._rounds)
         self.contests.append(contest)
 
     def again(self) -> None:
-        """Ask in all worlds, in turns."""
+        """Measure one more round in all worlds."""
         for contest in self.contests:
             contest.take()
 
     def conclude(self) -> Section:
-        """The table, with its targets."""
+        """Return the table with its targets."""
         last = self.contests[-1]
         versions = ", ".join(version_of(peer) for peer in self._peers)
         points = ", ".join(
@@ -100,29 +100,29 @@ class Growing:
         )
         return Section(
             self._kind.title,
-            f"{self._kind.says} {standing.measured(self.contests, self._asks)}",
-            standing.columns(self.contests),
-            standing.rows(self.contests),
+            f"{self._kind.description} {contest_table.measured(self.contests, self._asks)}",
+            contest_table.columns(self.contests),
+            contest_table.rows(self.contests),
             list(self._targets()),
             [
                 f"points of enforcement: {points}",
                 f"compiling the largest world took {last.built.seconds:.1f} s",
                 *([f"peers: {versions}"] if versions else []),
             ],
-            standing.told(self._name, self.contests),
+            contest_table.points(self._name, self.contests),
         )
 
     def _targets(self) -> list[Target]:
-        """Of connections only: nobody has set any for the others yet."""
+        """Return the targets. Only connections have targets."""
         if self._name != "network":
             return []
         growth = (self.contests[-1].verdict.ns or 0.0) / (self.contests[0].verdict.ns or 1.0)
         sizes = [len(one.built.policies) for one in self.contests]
         reached = [
             Target(
-                f"cost grows less than {_GROWTH} times from {sizes[0]:,} to {sizes[-1]:,} policies",
+                f"cost grows less than {_MAX_GROWTH} times from {sizes[0]:,} to {sizes[-1]:,} policies",
                 f"{growth:.1f} times",
-                growth < _GROWTH,
+                growth < _MAX_GROWTH,
             )
         ]
         lane = self.contests[sizes.index(1_000)].peers.get(("cedar", "own")) if 1_000 in sizes else None
@@ -130,9 +130,9 @@ class Growing:
             ratio = lane.ns / (self.contests[sizes.index(1_000)].verdict.ns or 1.0)
             reached.append(
                 Target(
-                    f"at least {_RATIO} times Cedar with its own policies only, at 1,000",
+                    f"at least {_MIN_CEDAR_RATIO} times Cedar with its own policies only, at 1,000",
                     f"{ratio:.0f} times",
-                    ratio >= _RATIO,
+                    ratio >= _MIN_CEDAR_RATIO,
                 )
             )
         return reached

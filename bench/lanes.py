@@ -1,4 +1,4 @@
-"""One engine in one case at one size: what it answers, checked, and what an answer costs."""
+"""One engine in one case at one size: its answers, which are checked, and the cost of an answer."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from statistics import median
 from typing import Any
 
 from bench.built import Built
-from bench.peers.base import Deck, Loaded, Peer, own_deck, whole_deck
+from bench.peers.base import Loaded, Peer, RuleSet, all_rules, own_rules
 from bench.plans import Ask
 from bench.timing import clock, quiet, seconds_of, warmed
 
 __all__ = ["ALL", "FULL", "OURS", "OWN", "QUICK", "Budget", "Lane", "MismatchError", "peer_lane"]
 
-ALL, OWN = "all", "own"  # all policies, or only those of the workload that is asked about
+ALL, OWN = "all", "own"  # all policies, or only those of the workload in the question
 OURS = "eastgate"
 
-_LOADING = 1.3  # the power of the number of policies by which loading grows where it grows most (Rego)
-_ENOUGH = 10  # answers within the budget, below which an engine is too slow
+_LOADING_EXPONENT = 1.3  # the growth of loading with the number of policies in the worst case (Rego)
+_MIN_ANSWERS = 10  # an engine that gives fewer answers within the budget is too slow
 
 
 class MismatchError(AssertionError):
-    """Two engines do not say the same."""
+    """Two engines give different answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How long a peer may take at one point, and how much it is asked there."""
+    """The time that a peer has at one size, and the number of its questions."""
 
     seconds: float
     loading: float
@@ -41,7 +41,7 @@ QUICK = Budget(seconds=0.25, loading=1.0, asks=60, round_seconds=0.02)
 
 @dataclass(slots=True)
 class Lane:
-    """What was found. `times` are seconds per decision, one for each round; `decks`, how often policies were loaded."""
+    """The measurements of an engine. `times`: seconds per decision in each round; `loads`: the loaded rule sets."""
 
     engine: str
     case: str
@@ -49,24 +49,24 @@ class Lane:
     asked: int = 0
     compared: int = 0
     loading: float = 0.0
-    decks: int = 1
+    loads: int = 1
     times: list[float] = field(default_factory=list)
     cut: str | None = None
     work: Callable[[], object] | None = None
 
     @property
     def ns(self) -> float | None:
-        """Nanoseconds per decision: the median of the rounds; None where nothing was measured."""
+        """Return the nanoseconds per decision: the median of the rounds, or None without rounds."""
         return median(self.times) * 1e9 if self.times else None
 
     def take(self) -> None:
-        """One round, if there is anything to do."""
+        """Measure one round, unless the engine is too slow."""
         if self.work is not None:
             with quiet():
                 self.times.append(warmed(self.work) / self.asked)
 
-    def told(self, verdict: float | None, same: float | None) -> dict[str, object]:
-        """For machines; given our nanoseconds over all questions, and over those that peers are asked."""
+    def point(self, verdict: float | None, same: float | None) -> dict[str, object]:
+        """Return the numbers for the JSON. `verdict`, `same`: our ns over all questions, and over those of peers."""
         ns = self.ns
         return {
             "engine": self.engine, "case": self.case, "policies": self.policies, "ns": ns,
@@ -88,7 +88,7 @@ def peer_lane(
 ) -> Lane:
     """Ask a peer as much as fits into the budget, and compare every answer.
 
-    `smaller` is the same with fewer policies: where that leaves no hope, nothing is tried.
+    `smaller` is the same lane with fewer policies. If that lane shows that the budget is too small, nothing is asked.
     """
     lane = Lane(peer.name, case, len(built.policies))
     if smaller is not None and (hopeless := _hopeless(smaller, lane.policies, budget)):
@@ -96,26 +96,26 @@ def peer_lane(
         return lane
     chosen = asks[: budget.asks]
     start = clock()
-    decks = _Decks(peer, case, built, chosen)
+    loader = _Loader(peer, case, built, chosen)
     pairs: list[tuple[Callable[[Any], bool], Any]] = []
     deciding = 0.0
     for ask, answer in zip(chosen, answers, strict=False):
-        if pairs and clock() - start - decks.seconds > budget.seconds:
+        if pairs and clock() - start - loader.seconds > budget.seconds:
             break
-        if len(pairs) >= _ENOUGH and decks.count > 1 and decks.seconds > budget.seconds:
-            break  # it is quick enough, but loading the policies of ever more workloads is not
-        loaded = decks.of(ask)
+        if len(pairs) >= _MIN_ANSWERS and loader.count > 1 and loader.seconds > budget.seconds:
+            break  # deciding is fast enough, but loading the policies of each further workload is not
+        loaded = loader.of(ask)
         question = loaded.prepare(ask)
         before = clock()
-        said = loaded.decide(question)
+        verdict = loaded.decide(question)
         deciding += clock() - before
-        if said != answer:
+        if verdict != answer:
             raise MismatchError(
-                f"{peer.name} ({case}, {lane.policies} policies) says {said}, we say {answer}, of {ask}"
+                f"{peer.name} ({case}, {lane.policies} policies) says {verdict}, Eastgate {answer}, for {ask}"
             )
         pairs.append((loaded.decide, question))
-    lane.compared, lane.loading, lane.decks = len(pairs), decks.seconds, decks.count
-    if len(pairs) < min(_ENOUGH, len(chosen)):
+    lane.compared, lane.loading, lane.loads = len(pairs), loader.seconds, loader.count
+    if len(pairs) < min(_MIN_ANSWERS, len(chosen)):
         lane.cut = f"{len(pairs)} answers in {budget.seconds:g} s"
     each = deciding / len(pairs)
     lane.asked = max(1, min(len(pairs), int(budget.round_seconds / max(each, 1e-9))))
@@ -136,13 +136,13 @@ def _asking(pairs: Sequence[tuple[Callable[[Any], bool], Any]]) -> Callable[[], 
 def _hopeless(smaller: Lane, policies: int, budget: Budget) -> str | None:
     if smaller.cut is not None:
         return f"not tried: too slow at {smaller.policies:,}"
-    if smaller.decks == 1 and smaller.loading * (policies / smaller.policies) ** _LOADING > budget.loading:
+    if smaller.loads == 1 and smaller.loading * (policies / smaller.policies) ** _LOADING_EXPONENT > budget.loading:
         return f"not tried: loading took {smaller.loading:.1f} s at {smaller.policies:,}"
     return None
 
 
-class _Decks:
-    """Loads what is asked about: everything at once, or what targets a point when it is first asked about."""
+class _Loader:
+    """A loader of all policies at once, or of those of each point at its first question."""
 
     def __init__(self, peer: Peer, case: str, built: Built, asks: Sequence[Ask]) -> None:
         self._peer, self._built = peer, built
@@ -152,19 +152,19 @@ class _Decks:
         self._loaded: dict[str, Loaded] = {}
         self.seconds = 0.0
         self.count = 0
-        self._all: Loaded | None = self._load(whole_deck(built.plan, asks)) if case == ALL else None
+        self._all: Loaded | None = self._load(all_rules(built.plan, asks)) if case == ALL else None
 
     def of(self, ask: Ask) -> Loaded:
-        """The engine that has the policies for a question."""
+        """Return the engine that has the policies for a question."""
         if self._all is not None:
             return self._all
         point = ask.workload
         if point not in self._loaded:
-            self._loaded[point] = self._load(own_deck(self._built.plans_on(point), self._asks[point]))
+            self._loaded[point] = self._load(own_rules(self._built.plans_on(point), self._asks[point]))
         return self._loaded[point]
 
-    def _load(self, deck: Deck) -> Loaded:
+    def _load(self, rule_set: RuleSet) -> Loaded:
         made: list[Loaded] = []
         self.count += 1
-        self.seconds += seconds_of(lambda: made.append(self._peer.load(deck)))
+        self.seconds += seconds_of(lambda: made.append(self._peer.load(rule_set)))
         return made[0]

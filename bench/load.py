@@ -1,4 +1,4 @@
-"""How fast manifests are read, against the parsers that others use."""
+"""The speed of reading manifests, against other parsers."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from eastgate.manifests import read_manifests
 
 __all__ = ["run"]
 
-_PER_POLICY = 2.2  # manifests in a generated world: a policy, 0.8 pods and 0.4 Services
-_LIMIT = 240.0
+_MANIFESTS_PER_POLICY = 2.2  # in a generated world: a policy, 0.8 pods and 0.4 Services
+_MAX_CPU_SECONDS = 240.0
 
 
 def run(*, quick: bool) -> Section:
-    """YAML and JSON."""
+    """Measure YAML and JSON in two sizes."""
     section = Section(
         "Reading manifests",
-        "CPU us per manifest. Eastgate: from a file to checked objects and policies with lines, duplicate keys and "
-        "unknown fields refused. Others: PyYAML's CSafeLoader (libyaml), json.loads: to plain dicts, nothing checked. "
-        "The small file is read in turns, the median of three; the large one once by each, in a process of its own "
-        "with garbage collection off, which also tells the most memory that it held.",
+        "CPU us per manifest. Eastgate: from a file to checked objects and policies with line numbers; it refuses "
+        "duplicate keys and unknown fields. Others: PyYAML's CSafeLoader (libyaml), json.loads: to plain dicts only. "
+        "The small file: in turns, the median of three; the large one: once by each, in a process of its own "
+        "without garbage collection, with its peak memory.",
         ("format", "manifests", "bytes each", "Eastgate us", "per second", "other", "other us", "times",
          "Eastgate s", "other s", "Eastgate MB", "other MB"),
     )  # fmt: skip
     for manifests in (500,) if quick else (2_000, 100_000):
-        documents = list(manifests_of(generate(round(manifests / _PER_POLICY))))
+        documents = list(manifests_of(generate(round(manifests / _MANIFESTS_PER_POLICY))))
         with TemporaryDirectory() as folder:
             as_yaml, as_json = Path(folder) / "all.yaml", Path(folder) / "all.json"
             as_yaml.write_text(yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False), encoding="utf-8")
@@ -52,10 +52,10 @@ def _row(path: Path, other: str, count: int) -> list[str | float]:
     size = path.stat().st_size / count
     if count > 10_000:
         ours, theirs = (
-            run_child("bench.load", how, str(path), str(count), seconds=_LIMIT) for how in ("eastgate", other)
+            run_child("bench.load", how, str(path), str(count), seconds=_MAX_CPU_SECONDS) for how in ("eastgate", other)
         )
         if ours is None or theirs is None:
-            return [path.suffix[1:].upper(), count, size, f"over {_LIMIT:.0f} s", *[""] * 8]
+            return [path.suffix[1:].upper(), count, size, f"over {_MAX_CPU_SECONDS:.0f} s", *[""] * 8]
         took = [ours["seconds"], theirs["seconds"]]
         peaks: list[str | float] = [ours["bytes"] / 1e6, theirs["bytes"] / 1e6]
     else:

@@ -13,7 +13,7 @@ __all__ = ["case_of", "manifests_of"]
 
 
 def manifests_of(plan: Plan) -> Iterator[dict[str, object]]:
-    """Everything in a plan."""
+    """Yield the manifests of all objects and policies of a plan."""
     yield from map(_pod, plan.pods)
     yield from map(_service, plan.services)
     for namespace, name in plan.gateways:
@@ -23,7 +23,7 @@ def manifests_of(plan: Plan) -> Iterator[dict[str, object]]:
 
 
 def case_of(ask: Ask, expect: str) -> dict[str, object]:
-    """A case of a DecisionTest."""
+    """Return a case of a DecisionTest."""
     http = {"http": {"method": ask.method, "path": ask.path}} if ask.method else {}
     return {
         "from": ask.identity or "anonymous",
@@ -93,7 +93,7 @@ def _rule(rule: RulePlan) -> dict[str, object]:
 
 
 def _gateway(namespace: str, name: str, plan: Plan) -> Iterator[dict[str, object]]:
-    """A Gateway, with a route of its own path to each backend that a tool is named of."""
+    """Yield a Gateway, and a route with its own path to each backend that a tool rule names."""
     tools = {tool for policy in plan.policies for rule in policy.rules for tool in rule.tools}
     yield {
         **_head("gateway.networking.k8s.io/v1", "Gateway", namespace, name),

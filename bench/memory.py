@@ -1,4 +1,4 @@
-"""What each engine keeps in memory, once all policies are loaded: the growth of a process of its own."""
+"""The memory of each engine with all policies loaded, as the growth of a process of its own."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from bench.children import resident_bytes, run_child
 from bench.lanes import OURS
 from bench.objects import engine_of, policy_of, world_of
 from bench.peers import peer
-from bench.peers.base import Peer, whole_deck
+from bench.peers.base import Peer, all_rules
 from bench.report import Section
 from bench.timing import seconds_of
 from bench.worlds import ask_some, generate
 
 __all__ = ["run"]
 
-_ASKS = 100
+_QUESTIONS = 100
 
 
 def run(peers: Sequence[Peer], *, quick: bool) -> Section:
-    """One row for each engine."""
+    """Measure each engine; one row for each."""
     sizes, limit = ((1_000,), 10.0) if quick else ((1_000, 10_000), 45.0)
     section = Section(
         "Memory",
-        "What a process grows by as it loads all policies (connections), in MB, and the CPU seconds that takes: from "
+        "The growth of a process as it loads all policies (connections), in MB, and the CPU seconds for that: from "
         "plain rules to ready for the first question. Ours: world, policies and the programs of all workloads. Others: "
-        f"all policies, with their targets, and what {_ASKS} questions need. One process each, one run.",
+        f"all policies, with their targets, and the entities of {_QUESTIONS} questions. One process each, one run.",
         ("engine", *(f"{size:,} policies {unit}" for size in sizes for unit in ("MB", "s")), "bytes per policy"),
     )
     for name in (OURS, *(one.name for one in peers)):
@@ -46,9 +46,9 @@ def run(peers: Sequence[Peer], *, quick: bool) -> Section:
 
 
 def child(name: str, policies: int) -> dict[str, float]:
-    """What one engine takes, in this process."""
+    """Return the memory and CPU time of one engine, measured in this process."""
     plan = generate(policies)
-    asks = ask_some(plan, [f"{pod.namespace}/{pod.name}" for pod in plan.pods], _ASKS)
+    asks = ask_some(plan, [f"{pod.namespace}/{pod.name}" for pod in plan.pods], _QUESTIONS)
     kept: list[object] = []
 
     def ours() -> None:
@@ -57,7 +57,7 @@ def child(name: str, policies: int) -> dict[str, float]:
         kept.append(engine)
 
     def theirs() -> None:
-        kept.append(peer(name).load(whole_deck(plan, asks)))
+        kept.append(peer(name).load(all_rules(plan, asks)))
 
     gc.collect()
     before = resident_bytes()

@@ -1,13 +1,13 @@
-"""What a decision costs where everything targets one workload: many policies, or many rules on methods and paths.
+"""The cost of a decision if all policies target one workload: many policies, or many rules on methods and paths.
 
-There is nothing to choose from by target, so that peers are given all that there is, in one form.
+An index of targets cannot help here, so peers get all policies, in one form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bench import standing
+from bench import contest_table
 from bench.built import Built
 from bench.contest import Contest
 from bench.lanes import FULL, OWN, QUICK
@@ -18,11 +18,11 @@ from bench.worlds import ask_http, ask_many, crowded, with_paths
 
 __all__ = ["many", "paths"]
 
-_GROWTH = 6
+_MAX_GROWTH = 6
 
 
 def many(peers: Sequence[Peer], *, quick: bool) -> Section:
-    """Many policies on one workload."""
+    """Measure many policies on one workload."""
     sizes = (10, 100, 1_000) if quick else (10, 100, 1_000, 10_000)
     contests = _contests(peers, sizes, crowded, lambda plan: ask_many(plan, 10_000), quick=quick)
     section = _section(
@@ -39,13 +39,13 @@ def many(peers: Sequence[Peer], *, quick: bool) -> Section:
 
 
 def paths(peers: Sequence[Peer], *, quick: bool) -> Section:
-    """Many rules on methods and paths."""
+    """Measure many rules on methods and paths."""
     sizes = (1, 10, 100) if quick else (1, 10, 100, 1_000)
     contests = _contests(peers, sizes, with_paths, lambda plan: ask_http(plan, 2_000), quick=quick)
     return _section(
         "An HTTP request, with many rules on one workload",
-        "A rule has two methods and a path (half are exact, others a prefix or a suffix) and names two callers, or "
-        "everybody in one of five. Half of the questions are about paths that a rule names.",
+        "A rule has two methods and a path (half are exact, the others a prefix or a suffix). It names two callers, or "
+        "(one in five) every caller. Half of the questions are about paths that a rule names.",
         "paths",
         contests,
         2_000,
@@ -73,15 +73,15 @@ def _contests(
 
 
 def _section(
-    title: str, says: str, name: str, contests: Sequence[Contest], asked: int, sizes: Sequence[str]
+    title: str, description: str, name: str, contests: Sequence[Contest], asked: int, sizes: Sequence[str]
 ) -> Section:
     growth = (contests[-1].verdict.ns or 0.0) / (contests[0].verdict.ns or 1.0)
     return Section(
         title,
-        f"{says} {standing.measured(contests, asked)}",
+        f"{description} {contest_table.measured(contests, asked)}",
         ("engine", *sizes, "growth"),
-        standing.rows(contests),
-        [Target(f"{name}: cost grows less than {_GROWTH} times", f"{growth:.1f} times", growth < _GROWTH)],
+        contest_table.rows(contests),
+        [Target(f"{name}: cost grows less than {_MAX_GROWTH} times", f"{growth:.1f} times", growth < _MAX_GROWTH)],
         [f"allowed: {', '.join(f'{one.allowed:.0%}' for one in contests)}"],
-        standing.told(name, contests),
+        contest_table.points(name, contests),
     )

@@ -1,4 +1,4 @@
-"""Plans as Eastgate's own objects, built directly: what the dialect would have read from manifests."""
+"""Plans as Eastgate's own objects, built directly instead of read from manifests."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ SPAN = Span(SourceText("generated.yaml", ""), 1, 1, 1, 1)
 
 
 def world_of(plan: Plan) -> LiveWorld:
-    """The pods and Services of a plan."""
+    """Return a world with the pods and Services of a plan."""
     return LiveWorld.of([*plan.pods, *plan.services])
 
 
 def engine_of(world: World, policies: Iterable[Policy]) -> Engine[Policy]:
-    """An engine that has compiled nothing yet."""
+    """Return an engine that has not compiled any program."""
     return Engine(world, policies, _assemble)
 
 
 def _assemble(attached: Sequence[Attachment[Policy]], _stances: Stances) -> list[Layer]:
-    """A point has policies of one dialect here."""
+    """Return the layers of a point. In these worlds a point has policies of one dialect only."""
     if attached and isinstance(attached[0].policy, accesspolicy.Policy):
         return at_gateways.layers(cast("Sequence[Attachment[accesspolicy.Policy]]", attached), _SETTINGS, _granted)
     scene = Scene(_SETTINGS, World.of([]))
@@ -70,7 +70,7 @@ def _granted(_: object) -> bool:
 
 
 def policy_of(plan: PolicyPlan) -> Policy:
-    """A policy."""
+    """Return the policy of a plan."""
     return _workload_policy(plan) if plan.gateway is None else _gateway_policy(plan, plan.gateway)
 
 
@@ -100,7 +100,7 @@ def _gateway_policy(plan: PolicyPlan, gateway: str) -> accesspolicy.Policy:
 
 
 def request_of(ask: Ask) -> Request:
-    """A request in which everything is known."""
+    """Return a request without unknown attributes."""
     values: dict[Attribute, Known] = {IDENTITY: ask.identity, PORT: ask.port, SERVICE: None}
     if ask.method is not None:
         values |= {METHOD: ask.method, PATH: ask.path}

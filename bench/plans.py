@@ -1,4 +1,4 @@
-"""What a generated world contains, said once; `objects`, `manifests` and each peer say it again in their own words."""
+"""The contents of a generated world. `objects`, `manifests` and each peer translate them to their own form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TRUST_DOMAIN = "cluster.local"
 
 @dataclass(frozen=True, slots=True)
 class RulePlan:
-    """One rule: ALL of its conditions. An empty list is no condition, so that a rule with none matches everything.
+    """One rule: ALL of its conditions must match. An empty list is no condition; a rule without any matches everything.
 
     `accounts` are `namespace/name`, or `namespace/*`; `identities` are SPIFFE IDs of other trust domains; `tools` are
     `name`, or `backend/name`.
@@ -35,7 +35,7 @@ class RulePlan:
 
 @dataclass(frozen=True, slots=True)
 class PolicyPlan:
-    """One policy. It targets the pods with these labels, or those of a Service or a Gateway where one is named."""
+    """One policy. It targets the named Service or Gateway, or else the pods with these labels."""
 
     namespace: str
     name: str
@@ -48,9 +48,9 @@ class PolicyPlan:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One question: may this identity (None: a client without one) reach the workload (or the Gateway) of this key?
+    """One question: may this identity (None: an anonymous caller) reach the workload or Gateway with this key?
 
-    A call of a tool is of one of a `backend`, beside the Gateway.
+    A call of a tool also names the `backend` of the Gateway.
     """
 
     workload: str
@@ -63,7 +63,7 @@ class Ask:
 
     @property
     def qualified(self) -> str:
-        """`backend/tool`."""
+        """Return `backend/tool`."""
         return f"{self.backend}/{self.tool}" if self.tool is not None else ""
 
 

@@ -1,4 +1,4 @@
-"""The chart for the README: what a decision costs, against the number of policies. SVG, written by hand."""
+"""The chart of the cost of a decision by number of policies, for the README. The SVG is written without a library."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _COLOURS = {"eastgate": "#0b6e4f", "cedar": "#c8553d", "casbin": "#7b5ea7", "reg
 _NAMES = {"eastgate": "Eastgate", "cedar": "Cedar", "rego": "Rego (C++)"}
 _WORLD = "network"
 _CASES = ("verdict", "own", "all")
-_GAP = 15.0  # between labels
+_LABEL_GAP_PX = 15.0
 
 
 def draw(results: Path, to: Path) -> None:
-    """Read what a run has saved, and write the chart."""
+    """Read the JSON of a run, and write the chart."""
     to.parent.mkdir(parents=True, exist_ok=True)
     to.write_text(svg(points_of(json.loads(results.read_text(encoding="utf-8")))), encoding="utf-8")
 
 
-def points_of(told: Mapping[str, Any]) -> dict[tuple[str, str], Line]:
-    """The lines: policies and nanoseconds, by engine and case."""
+def points_of(saved: Mapping[str, Any]) -> dict[tuple[str, str], Line]:
+    """Return the lines of the chart: numbers of policies and nanoseconds, by engine and case."""
     lines: dict[tuple[str, str], Line] = {}
-    for section in told["sections"]:
+    for section in saved["sections"]:
         for point in section["points"]:
             if point.get("world") == _WORLD and point.get("ns") and point["case"] in _CASES:
                 lines.setdefault((point["engine"], point["case"]), []).append((point["policies"], point["ns"]))
@@ -41,7 +41,7 @@ def points_of(told: Mapping[str, Any]) -> dict[tuple[str, str], Line]:
 
 
 def svg(lines: Mapping[tuple[str, str], Line]) -> str:
-    """A log-log chart: whole lines with only the policies that apply, dashed ones with all of them."""
+    """Return a log-log chart: whole lines with only the policies that apply, dashed lines with all policies."""
     if not lines:
         raise ValueError("no decisions of the world 'network' in these results: nothing to draw")
     scale = _Scale([point for line in lines.values() for point in line])
@@ -77,7 +77,7 @@ class _Scale:
         return _HEIGHT - _BOTTOM - (math.log10(value) - low) / (high - low) * (_HEIGHT - _TOP - _BOTTOM)
 
     def grid(self) -> Iterator[str]:
-        """A line for each power of ten."""
+        """Yield a line for each power of ten."""
         for power in range(self._y[0], self._y[1] + 1):
             y = self.y(10.0**power)
             yield f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e4e4e4"/>'
@@ -106,12 +106,12 @@ def _line(key: tuple[str, str], line: Line, scale: _Scale) -> str:
 
 
 def _labels(lines: Mapping[tuple[str, str], Line], scale: _Scale) -> Iterator[str]:
-    """At the end of each line, moved apart where they would meet."""
+    """Yield a label at the end of each line. Labels that would overlap are moved apart."""
     ends = sorted((scale.y(line[-1][1]), key, line[-1][0]) for key, line in lines.items())
     last = -math.inf
     furthest = max((x for _, (engine, _), x in ends if engine != "eastgate"), default=0.0)
     for y, (engine, case), x in ends:
-        last = max(y, last + _GAP)
+        last = max(y, last + _LABEL_GAP_PX)
         ours = engine == "eastgate"
         stops = f" (to {x:,})" if not ours and x < furthest else ""
         name = _NAMES.get(engine, engine) + (", all" if case == "all" else "") + stops

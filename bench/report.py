@@ -1,4 +1,4 @@
-"""What a benchmark prints: a table, what was measured, and each target with whether it is met."""
+"""The output of a benchmark: a table, a description of the measurements, and each target with its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LATEST = Path(__file__).parent / "results" / "latest.json"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Something to reach, what was reached, and whether that is enough."""
+    """A goal, the reached value, and whether it meets the goal."""
 
     wanted: str
     reached: str
@@ -28,7 +28,7 @@ class Target:
 
 @dataclass(slots=True)
 class Section:
-    """One table. `measured` says in words what its numbers are; `points` are the numbers as they were, for machines."""
+    """One table. `measured` describes its numbers in words; `points` are the exact numbers for the JSON."""
 
     title: str
     measured: str
@@ -40,7 +40,7 @@ class Section:
 
 
 def text(section: Section) -> str:
-    """A section for people."""
+    """Return a section as text."""
     cells = [list(section.columns), *([_cell(value) for value in row] for row in section.rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(len(section.columns))]
     lines = ["", f"## {section.title}", fill(section.measured, 110), ""]
@@ -51,7 +51,7 @@ def text(section: Section) -> str:
 
 
 def duration(ns: float) -> str:
-    """Nanoseconds, in the unit that suits them."""
+    """Return nanoseconds as text in a suitable unit."""
     for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
         if ns >= size:
             return f"{ns / size:.3g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
@@ -67,18 +67,18 @@ def _cell(value: str | float) -> str:
 
 
 def machine() -> str:
-    """Where this runs."""
+    """Return a description of the machine."""
     busy = f", {os.getloadavg()[0]:.1f} of them busy at the start" if hasattr(os, "getloadavg") else ""
     return f"Python {sys.version.split()[0]}, {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs{busy}"
 
 
 def write_json(sections: Iterable[Section], path: Path, *, where: str, quick: bool) -> None:
-    """The same for machines; `where` is what `machine` said at the start."""
+    """Write the sections as JSON. `where` is the result of `machine` at the start."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = {
+    content = {
         "at": datetime.now(UTC).isoformat(),
         "machine": where,
         "quick": quick,
         "sections": [asdict(one) for one in sections],
     }
-    path.write_text(json.dumps(told, indent=1), encoding="utf-8")
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How fast `eastgate test` runs: from YAML to results."""
+"""The speed of `eastgate test`, from YAML to results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SETTINGS = Settings(trust_domain=TRUST_DOMAIN)
 
 
 def run(*, quick: bool) -> Section:
-    """One table with many cases, on the manifests of a small cluster."""
+    """Measure one table with many cases, on the manifests of a small cluster."""
     cases = 1_000 if quick else 10_000
     with TemporaryDirectory() as folder:
         _write(Path(folder), cases)
@@ -48,8 +48,8 @@ def run(*, quick: bool) -> Section:
     whole = read_seconds + run_seconds
     return Section(
         "Decision tables",
-        "CPU of what `eastgate test` does, without its start: one table on the manifests of 100 policies and 80 pods. "
-        "read: the YAML of the cases. manifests: theirs, to a compiled engine. decide: question to compared result.",
+        "CPU of `eastgate test` without its start: one table on the manifests of 100 policies and 80 pods. "
+        "read: the YAML of the cases. manifests: to a compiled engine. decide: question to compared result.",
         ("cases", "read s", "manifests s", "decide s", "all s", "cases per s", "read us/case", "decide us/case"),
         [
             [

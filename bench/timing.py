@@ -1,7 +1,7 @@
-"""How time is taken: CPU time of this process, in turns, several rounds, garbage collection off.
+"""Measurement of time: the CPU time of this process, in turns, in several rounds, without garbage collection.
 
-CPU time, because machines are shared; in turns, so that what disturbs one side disturbs the other; and the median of
-the rounds, which are spread over the run, so that a busy minute spoils none of the numbers.
+CPU time, because machines are shared. In turns, so that a disturbance affects all sides. The median of the rounds,
+which are spread over the run, so that a busy minute spoils no number.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ __all__ = ["clock", "interleaved", "median_of", "once", "quiet", "seconds_of", "
 
 clock = time.process_time
 
-_SHORT = 0.02  # seconds; what takes longer finds the caches cold only in a small part of its time
+_SHORT_SECONDS = 0.02  # longer work has cold caches in only a small part of its time
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without garbage collection."""
+    """Switch off garbage collection in the `with` block."""
     gc.disable()
     try:
         yield
@@ -30,16 +30,16 @@ def quiet() -> Iterator[None]:
 
 
 def warmed(work: Callable[[], object]) -> float:
-    """The seconds of a work whose turn it is. What is short is done once before: the caches are full of others' things.
+    """Return the seconds of one run. Short work runs once before, since the caches hold the data of other work.
 
-    To be called in `quiet`.
+    The caller must use `quiet`.
     """
     first = seconds_of(work)
-    return seconds_of(work) if first < _SHORT else first
+    return seconds_of(work) if first < _SHORT_SECONDS else first
 
 
 def interleaved(rounds: int, *work: Callable[[], object]) -> list[float]:
-    """The median seconds of each, in turns. Each is done once before, which does not count."""
+    """Return the median seconds of each work, in turns. Each runs once before, unmeasured."""
     for one in work:
         one()
     with quiet():
@@ -48,18 +48,18 @@ def interleaved(rounds: int, *work: Callable[[], object]) -> list[float]:
 
 
 def median_of(work: Sequence[Callable[[], object]]) -> float:
-    """The median seconds of works that are alike, each done once."""
+    """Return the median seconds of similar works, each run once."""
     with quiet():
         return median(map(seconds_of, work))
 
 
 def once(work: Callable[[], object]) -> float:
-    """The seconds of a single run, as a program meets it: with garbage collection."""
+    """Return the seconds of a single run with garbage collection, as in a real program."""
     return seconds_of(work)
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """The CPU seconds of one run."""
+    """Return the CPU seconds of one run."""
     start = clock()
     work()
     return clock() - start

@@ -1,10 +1,10 @@
-"""Generated worlds and questions: the same for the same seed, on every machine.
+"""Generated worlds and questions. The same seed gives the same ones on every machine.
 
 A namespace has 25 policies and 20 pods: ten applications with two replicas, each application with a service account.
 Policies target an application (60%), one version of it (15%), a tier (15%), a Service (5%) or all pods of the
 namespace (5%), so that about five policies target a pod. One in six denies. A rule names one to four service accounts
-(70%), all accounts of a namespace (15%), identities of another trust domain (10%) or nobody in particular (5%);
-six of ten rules name one or two ports.
+(70%), all accounts of a namespace (15%), identities of another trust domain (10%) or no caller, which matches all (5%).
+Six of ten rules name one or two ports.
 """
 
 from __future__ import annotations
@@ -21,22 +21,27 @@ PORTS = (80, 443, 3306, 5432, 6379, 8080, 8443, 9000, 9080, 9090, 9093, 15020)
 FOREIGN = "partner.example"
 METHODS = ("GET", "POST", "PUT", "DELETE")
 
-_APPS = 10
+_APPS_PER_NAMESPACE = 10
 _REPLICAS = 2
-_POLICIES = 25  # in a namespace
+_POLICIES_PER_NAMESPACE = 25
 
 
 def generate(policies: int, seed: int = 1, *, replicas: int = _REPLICAS) -> Plan:
-    """A world with this many policies and 0.8 pods for each of them, but at least two namespaces.
+    """Return a world with this many policies and 0.8 pods for each of them, but at least two namespaces.
 
-    `replicas`: of each application; with more than two there are more pods.
+    `replicas`: the pods of each application; more than two give more pods.
     """
     random = Random(f"{seed}/{policies}")
-    namespaces = [f"team-{number}" for number in range(max(2, -(-policies // _POLICIES)))]
-    accounts = [f"{namespace}/app-{app}" for namespace in namespaces for app in range(_APPS)]
+    namespaces = [f"team-{number}" for number in range(max(2, -(-policies // _POLICIES_PER_NAMESPACE)))]
+    accounts = [f"{namespace}/app-{app}" for namespace in namespaces for app in range(_APPS_PER_NAMESPACE)]
     return Plan(
-        pods=[_pod(ns, app, replica) for ns in namespaces for app in range(_APPS) for replica in range(replicas)],
-        services=[_service(namespace, app) for namespace in namespaces for app in range(_APPS)],
+        pods=[
+            _pod(ns, app, replica)
+            for ns in namespaces
+            for app in range(_APPS_PER_NAMESPACE)
+            for replica in range(replicas)
+        ],
+        services=[_service(namespace, app) for namespace in namespaces for app in range(_APPS_PER_NAMESPACE)],
         policies=[
             _policy(random, number, namespaces[number % len(namespaces)], namespaces) for number in range(policies)
         ],
@@ -45,13 +50,13 @@ def generate(policies: int, seed: int = 1, *, replicas: int = _REPLICAS) -> Plan
 
 
 def crowded(policies: int, seed: int = 1) -> Plan:
-    """All policies on ONE workload, with forty callers for each.
+    """Return a world with all policies on ONE workload, and forty callers for each policy.
 
-    Rules on everybody or on all ports would decide alone where there are so many, and leave nothing to measure: here
-    each rule names accounts (in one of twenty, all of a namespace) or identities of another domain, and ports.
+    Among so many rules, one that matches all callers or all ports would decide alone. So each rule names ports, and
+    accounts (one rule in twenty: all accounts of a namespace) or identities of another trust domain.
     """
     random = Random(f"{seed}/crowded/{policies}")
-    namespaces = [f"team-{number}" for number in range(max(2, -(-policies // _POLICIES)))]
+    namespaces = [f"team-{number}" for number in range(max(2, -(-policies // _POLICIES_PER_NAMESPACE)))]
     return Plan(
         pods=[_pod("team-0", 0, 0)],
         services=[],
@@ -65,7 +70,7 @@ def crowded(policies: int, seed: int = 1) -> Plan:
 
 
 def with_paths(rules: int, seed: int = 1) -> Plan:
-    """One workload with policies of ten rules each on methods and paths: exact, by prefix and by suffix."""
+    """Return one workload, and policies with ten rules each on methods and paths: exact, by prefix and by suffix."""
     random = Random(f"{seed}/paths/{rules}")
     accounts = [f"team-0/app-{number}" for number in range(max(2, rules // 5))]
     plans = [_http_rule(random, number, accounts) for number in range(rules)]
@@ -95,7 +100,7 @@ def _service(namespace: str, app: int) -> Service:
 
 
 def _policy(random: Random, number: int, namespace: str, namespaces: list[str]) -> PolicyPlan:
-    app = f"app-{random.randrange(_APPS)}"
+    app = f"app-{random.randrange(_APPS_PER_NAMESPACE)}"
     kind = random.random()
     labels: dict[str, str] = {}
     if kind < 0.60:
@@ -144,7 +149,7 @@ def _narrow_rule(random: Random, action: Action, namespaces: list[str]) -> RuleP
 
 
 def _account(random: Random, namespace: str) -> str:
-    return f"{namespace}/app-{random.randrange(_APPS)}"
+    return f"{namespace}/app-{random.randrange(_APPS_PER_NAMESPACE)}"
 
 
 def _http_rule(random: Random, number: int, accounts: list[str]) -> RulePlan:
@@ -158,16 +163,16 @@ def _http_rule(random: Random, number: int, accounts: list[str]) -> RulePlan:
 
 
 def ask_some(plan: Plan, targeted: list[str], count: int, seed: int = 1) -> list[Ask]:
-    """Questions about targeted workloads: half from a caller of the same namespace, one in ten from another domain.
+    """Return questions about targeted workloads: half from the same namespace, one in ten from another trust domain.
 
-    No text is shared with the policies, as none is between a request and a policy file.
+    They share no string objects with the policies, as a request shares none with a policy file.
     """
     random = Random(f"{seed}/ask/{count}")
     return [_ask(random, random.choice(targeted), plan) for _ in range(count)]
 
 
 def ask_many(plan: Plan, count: int, seed: int = 1) -> list[Ask]:
-    """Questions about the one workload, half of them about what some rule names."""
+    """Return questions about the one workload. Half of them have the caller and port of a rule."""
     random = Random(f"{seed}/ask/{count}")
     return [
         _ask_as_named(random, plan) if random.random() < 0.5 else _ask(random, "team-0/app-0-0", plan)
@@ -176,7 +181,7 @@ def ask_many(plan: Plan, count: int, seed: int = 1) -> list[Ask]:
 
 
 def ask_http(plan: Plan, count: int, seed: int = 1) -> list[Ask]:
-    """Questions with method and path: half about what some rule names, half about paths that none does."""
+    """Return questions with method and path: half with the path of a rule, half with a path that no rule has."""
     random = Random(f"{seed}/ask/{count}")
     asks = []
     for _ in range(count):
@@ -194,7 +199,7 @@ def _ask(random: Random, workload: str, plan: Plan) -> Ask:
     port = random.choice(PORTS)
     if kind < 0.03:
         return Ask(workload, None, port)
-    namespace, name = workload.partition("/")[0], f"app-{random.randrange(_APPS)}"
+    namespace, name = workload.partition("/")[0], f"app-{random.randrange(_APPS_PER_NAMESPACE)}"
     if kind < 0.50:
         return Ask(workload, service_account_id(TRUST_DOMAIN, namespace, name), port)
     if kind < 0.60:
@@ -210,5 +215,5 @@ def _ask_as_named(random: Random, plan: Plan) -> Ask:
         namespace, _, name = random.choice(rule.identities).removeprefix(f"spiffe://{FOREIGN}/ns/").split("/")
         return Ask("team-0/app-0-0", service_account_id(FOREIGN, namespace, name), port)
     namespace, name = random.choice(rule.accounts or ("team-0/app-1",)).split("/")
-    name = f"app-{random.randrange(_APPS)}" if name == "*" else name
+    name = f"app-{random.randrange(_APPS_PER_NAMESPACE)}" if name == "*" else name
     return Ask("team-0/app-0-0", service_account_id(TRUST_DOMAIN, namespace, name), port)

@@ -1,7 +1,7 @@
-"""Worlds in which policies look at HTTP, or at calls of tools, with questions about them.
+"""Worlds with policies on HTTP, or on calls of tools, and questions about them.
 
-HTTP: the pods and targets of `worlds.generate`; each rule beside has two methods (one in five: all) and a path, exact
-(half), by prefix or by suffix, of few, so that a rule for another path stands in the way of nearly every question.
+HTTP: the pods and targets of `worlds.generate`. Each rule also has two methods (one in five: all) and a path, exact
+(half), by prefix or by suffix. There are few paths, so that nearly every question meets rules for other paths.
 
 MCP: a Gateway has 25 policies, for ten agents of its namespace and twenty tools of four backends. A rule names one
 agent (one in ten: of another namespace) and one to four tools, a third of them as `backend/tool`. One policy in six
@@ -24,19 +24,20 @@ _PATHS = 8
 _AGENTS = 10
 _TOOLS = tuple(f"tool-{number}" for number in range(20))
 _BACKENDS = tuple(f"backend-{number}" for number in range(4))
-_POLICIES = 25  # on a Gateway
+_POLICIES_PER_GATEWAY = 25
 
 
 def http_world(policies: int, seed: int = 1) -> Plan:
-    """As `worlds.generate`, at the application level."""
+    """Return a world as `worlds.generate` does, with policies at the application level."""
     random = Random(f"{seed}/http/{policies}")
     plan = generate(policies, seed)
     return replace(plan, policies=[_with_http(random, policy) for policy in plan.policies])
 
 
 def ask_paths(plan: Plan, targeted: list[str], count: int, seed: int = 1) -> list[Ask]:
-    """Questions as `worlds.ask_some` has them, with a method and a path: half of what a rule nearby names, the others
-    with any of the few paths, or (one in ten) with one that no rule has.
+    """Return the questions of `worlds.ask_some` with a method and a path.
+
+    Half of them have the path of a rule nearby. The others have any of the few paths, or (one in ten) an unknown path.
     """
     random = Random(f"{seed}/ask-paths/{count}")
     nearby: dict[tuple[str, str], list[RulePlan]] = {}
@@ -46,9 +47,9 @@ def ask_paths(plan: Plan, targeted: list[str], count: int, seed: int = 1) -> lis
 
 
 def mcp_world(policies: int, seed: int = 1) -> Plan:
-    """Gateways, and policies on them."""
+    """Return Gateways with policies on them."""
     random = Random(f"{seed}/mcp/{policies}")
-    gateways = [(f"team-{number}", "gateway") for number in range(max(2, -(-policies // _POLICIES)))]
+    gateways = [(f"team-{number}", "gateway") for number in range(max(2, -(-policies // _POLICIES_PER_GATEWAY)))]
     namespaces = [namespace for namespace, _ in gateways]
     made = []
     for number in range(policies):
@@ -62,7 +63,7 @@ def mcp_world(policies: int, seed: int = 1) -> Plan:
 
 
 def ask_tools(plan: Plan, targeted: list[str], count: int, seed: int = 1) -> list[Ask]:
-    """Calls of tools at targeted Gateways: nine of ten from an agent of the same namespace."""
+    """Return calls of tools at targeted Gateways: nine of ten from an agent of the same namespace."""
     random = Random(f"{seed}/ask-tools/{count}")
     asks = []
     for _ in range(count):
@@ -77,7 +78,7 @@ def ask_tools(plan: Plan, targeted: list[str], count: int, seed: int = 1) -> lis
 
 
 def _with_http(random: Random, policy: PolicyPlan) -> PolicyPlan:
-    """In a sidecar mesh a policy at the application level cannot target a Service: its pods, then."""
+    """Return the policy with HTTP rules. Its target cannot be a Service in a sidecar mesh, so it selects the pods."""
     labels = policy.labels if policy.service is None else {"app": policy.service}
     return replace(policy, rules=tuple(_http_rule(random, one) for one in policy.rules), labels=labels, service=None)
 

@@ -1,4 +1,4 @@
-"""Certificates that sign themselves, as a listener of a gateway has them."""
+"""Self-signed certificates for listeners of a gateway."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cryptography.x509.oid import NameOID
 
 
 def self_signed(host: str) -> tuple[bytes, bytes]:
-    """Return a certificate for a host that nobody else signed, and its key, in PEM."""
+    """Return a self-signed certificate for a host, and its key, in PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = datetime.now(UTC)

@@ -1,5 +1,5 @@
-"""How tests run: generated ones with the same examples on every machine, unless they explore (`--soak`); which are
-quick; what coverage looks at; in which order; and real servers.
+"""Configuration of the tests: reproducible examples (or new ones with `--soak`), quick tests, coverage, order, and
+the fixtures of real servers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    os.environ["EASTGATE_CACHE"] = "off"  # what one test has built, another is to build
+    os.environ["EASTGATE_CACHE"] = "off"  # each test builds its own results
     quick.watch()
     config.pluginmanager.register(order)
     config.pluginmanager.register(missing)
@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in items:
         quick.fewer_examples(
-            getattr(item, "obj", None), quick.EXAMPLES if config.getoption("--quick") else quick.MOST_EXAMPLES
+            getattr(item, "obj", None), quick.QUICK_EXAMPLES if config.getoption("--quick") else quick.MAX_EXAMPLES
         )
 
 
@@ -112,10 +112,10 @@ def _is_covered(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session")
 def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server that the tests of a worker share.
+    """Share an API server among the tests of a worker.
 
-    They take namespaces of their own (`namespace`) and do not stop it. Definitions that they `install` stay;
-    nothing else that other namespaces would notice does.
+    A test uses its own namespaces (`namespace`) and does not stop the server. CRDs that a test installs (`install`)
+    stay. A test leaves behind nothing else that affects other namespaces.
     """
     with ApiServer(tmp_path_factory.mktemp("api-server")) as server:
         yield server
@@ -123,7 +123,7 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 @pytest.fixture
 def own_api_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ApiServer]:
-    """An API server of one test, which may stop it and start it again. Its parameter is options of kube-apiserver."""
+    """Run an API server for one test, which may stop and restart it. The parameter has options of kube-apiserver."""
     folder = tmp_path / "api-server"
     folder.mkdir()
     with ApiServer(folder, getattr(request, "param", ())) as server:
@@ -132,7 +132,7 @@ def own_api_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[A
 
 @pytest.fixture(scope="module")
 def controller_manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerManager]:
-    """The controllers of Kubernetes, with an API server of a module (`server`)."""
+    """Run the Kubernetes controllers, with one API server for each test module (`server`)."""
     folder = tmp_path_factory.mktemp("controllers")
     with ApiServer(folder, pods_need_accounts=True) as server, ControllerManager(server) as controllers:
         yield controllers

@@ -1,4 +1,4 @@
-"""CPU time in units of a loop that runs beside it, so that a bound holds on a slow machine and on a busy one."""
+"""CPU time in units of a loop that runs beside it, so that a bound also holds on a slow or busy machine."""
 
 from __future__ import annotations
 

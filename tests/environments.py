@@ -1,4 +1,4 @@
-"""A repository of the simplest kind: each folder in it is an environment."""
+"""The simplest kind of repository: each of its folders is an environment."""
 
 from __future__ import annotations
 

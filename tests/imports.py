@@ -1,4 +1,4 @@
-"""The import contracts: a table says what each package may import, and nothing else exists; few name a dialect."""
+"""The import contracts: a table lists the imports of each package, and few modules name a dialect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlinter import Contract, ContractCheck, fields, output
 
 
 class PackagesContract(Contract):
-    """Each direct import between packages is in the table. Every package is in it, and no line of it is unused."""
+    """A contract that the table has every direct import between packages, every package, and no unused line."""
 
     type_name = "packages"
 
@@ -72,7 +72,7 @@ class NamedContract(Contract):
 
 
 def _package(module: str, root: str) -> str:
-    """Return the package that a module is in; nothing for the root itself, whose names are imported when needed."""
+    """Return the package of a module, or an empty text for the root, whose names are imported when needed."""
     return module.removeprefix(f"{root}.").partition(".")[0] if module.startswith(f"{root}.") else ""
 
 

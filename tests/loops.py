@@ -1,4 +1,4 @@
-"""The event loops that servers work on: that of asyncio, and uvloop, whose transports are classes of their own."""
+"""The event loops of servers: asyncio's own, and uvloop, which has different transport classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests need and a machine may lack. In CI that is a failure; elsewhere they are skipped, and the end says so."""
+"""Programs and rights that a machine may lack. In CI the test fails; elsewhere it is skipped and listed at the end."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _LACKS = "this machine lacks "
 
 
 def lacks(what: str, remedy: str) -> str:
-    """Return the reason for skipping a test, which the end of the run repeats."""
+    """Return the reason for skipping a test, which the end of the run lists."""
     return f"{_LACKS}{what}: {remedy}"
 
 
 def give_up(what: str, remedy: str) -> NoReturn:
-    """End a test that cannot have what it needs."""
+    """Fail the test in CI, or skip it elsewhere, because the machine lacks something."""
     if os.environ.get("CI"):
         pytest.fail(lacks(what, remedy))
     pytest.skip(lacks(what, remedy))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what has not run here, and what it needs."""
+    """List the skipped tests with their remedies."""
     skipped = [
         report.longrepr[2] for report in terminalreporter.getreports("skipped") if isinstance(report.longrepr, tuple)
     ]

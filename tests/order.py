@@ -1,8 +1,8 @@
-"""In which order tests run. While programs are being built from source, the tests that need one wait until the end.
+"""The order of the tests. Tests that need a program which is still being built from source run last.
 
-Before that, files of tests that wait for real processes and files of quick ones take turns, so that no processor is
-idle; of each kind those that take longest come first, so that no worker is left alone with one at the end. The tests
-of a file stay together, as they share what they start.
+Before them, files that wait for real processes alternate with files of quick tests, so that no processor is idle. The
+longest files of each kind come first, so that no worker ends with a long file alone. The tests of a file stay
+together, because they share the servers that they start.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
-AT_ONCE = 60
-"""How many tests of a file a worker is given at once: longer files are shared by several."""
+TESTS_PER_BATCH = 60
+"""The most tests of a file that a worker gets at once. Several workers share a longer file."""
 
 BUILT = (
     "tests/controller/gateways/test_conformance.py",
@@ -102,17 +102,17 @@ LONG = (
 """Files that take more than ten seconds, the longest first."""
 
 _REAL = ("real", "slow")
-_MUST_BUILD = "EASTGATE_TESTS_MUST_BUILD"  # said once, as all workers must have the same order
+_MUST_BUILD = "EASTGATE_TESTS_MUST_BUILD"  # decided once, since all workers must use the same order
 
 
 def pytest_configure() -> None:
-    """See whether programs are to be built, before there are workers."""
+    """Find out whether programs must be built, before the workers start."""
     os.environ.setdefault(_MUST_BUILD, "no" if are_ready(*PROGRAMS) else "yes")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests into order."""
+    """Sort the tests."""
     kinds: dict[str, dict[str, list[pytest.Item]]] = {"quick": {}, "real": {}, "built": {}}
     must_build = os.environ[_MUST_BUILD] == "yes"
     for item in items:
@@ -125,12 +125,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
-    """Give out the tests in this order, unless the command line asks for another way (`--dist`)."""
+    """Distribute the tests in this order, unless the command line has another way (`--dist`)."""
     return InOrder(config, log) if config.getoption("dist") == "load" else None
 
 
 class InOrder(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """Gives each worker that has nothing left the next tests of a file."""
+    """A scheduler that gives each idle worker the next tests of a file."""
 
     def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
         super().__init__(config, log)
@@ -138,14 +138,14 @@ class InOrder(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
         self._units: dict[str, str] = {}
 
     def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
-        """Take what a worker has collected, whose places in it are then asked for."""
+        """Store the collection of a worker as an indexed list, since the scheduler looks up the index of each test."""
         super().add_node_collection(node, collection)
         if not self._units:
             self._units = units_of(collection)
         self.registered_collections[node] = _Indexed(collection)
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
-        """Forget the tests of a file that have all run: what is left is counted after every test."""
+        """Remove a batch whose tests have all run: the scheduler counts the remaining work after every test."""
         unit = self._split_scope(self.registered_collections[node][item_index])
         super().mark_test_complete(node, item_index, duration)
         if all(self.assigned_work[node][unit].values()):
@@ -156,7 +156,7 @@ class InOrder(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
 
 
 class _Indexed(list[str]):
-    """A list that knows where everything is."""
+    """A list with a fast `index`."""
 
     def __init__(self, values: Iterable[str]) -> None:
         super().__init__(values)
@@ -167,10 +167,10 @@ class _Indexed(list[str]):
 
 
 def units_of(nodeids: Iterable[str]) -> dict[str, str]:
-    """Return for each test the name of those that one worker runs with it: neighbours of one file."""
+    """Return the name of the batch of each test: neighbours of one file, which one worker runs."""
     units: dict[str, str] = {}
     for number, (file, neighbours) in enumerate(itertools.groupby(nodeids, _file_of)):
-        units |= {nodeid: f"{file} {number}.{place // AT_ONCE}" for place, nodeid in enumerate(neighbours)}
+        units |= {nodeid: f"{file} {number}.{place // TESTS_PER_BATCH}" for place, nodeid in enumerate(neighbours)}
     return units
 
 
@@ -191,5 +191,5 @@ def _longest_first(files: dict[str, list[pytest.Item]]) -> list[list[pytest.Item
 
 
 def _spread(files: list[list[pytest.Item]]) -> Iterable[tuple[float, list[pytest.Item]]]:
-    """Give each file its place between nothing and all."""
+    """Return each file with its position, from 0 to 1."""
     return [(place / len(files), items) for place, items in enumerate(files)]

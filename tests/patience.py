@@ -1,6 +1,6 @@
-"""How long tests wait for what must come: long enough for a busy machine, as a limit that is too short asserts a time.
+"""The time limit for an event that must happen. It is long enough for a busy machine: a short limit asserts a time.
 
-It is not for waits that show that nothing happens; those are short, and a busy machine only makes them show less.
+Do not use it to show that nothing happens. Such waits are short, and show less on a busy machine.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Which tests are quick: those that start no process and talk to nobody, which `make quick` runs.
+"""The quick tests, which `make quick` runs: they start no process and connect to no other machine.
 
-The others are listed here, by folder or file, so that nobody has to remember a marker; where only one test of a file
-is not quick it has the marker itself, `real` or `slow`. A quick test that starts a
-process, or that connects to anything but this machine, fails wherever it runs.
+This module lists all other tests by folder or file, so that no marker can be forgotten. A single test of a quick file
+has the marker `real` or `slow` itself. A quick test fails if it starts a process or connects to another machine.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import pytest
 from hypothesis import settings
 
 __all__ = [
-    "EXAMPLES",
-    "MOST_EXAMPLES",
+    "MAX_EXAMPLES",
+    "QUICK_EXAMPLES",
     "fewer_examples",
     "give_settings",
     "is_quick",
@@ -87,13 +86,13 @@ SLOW = (
     "dialects/kuadrant/authorino/gjson/test_bounds.py",
     "reading/manifests/test_limits.py",
 )
-"""Others that take long."""
+"""Other slow tests."""
 
-EXAMPLES = 10
-"""How many examples a generated test looks at in a quick run."""
+QUICK_EXAMPLES = 10
+"""The most examples that a generated test draws in a quick run."""
 
-MOST_EXAMPLES = 200
-"""How many it looks at in any other run, at most: `make soak` draws as many as it asks for, and more."""
+MAX_EXAMPLES = 200
+"""The most examples in other runs. `make soak` draws as many as a test asks for, and more."""
 
 _STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "subprocess.Popen"}
 
@@ -113,7 +112,7 @@ def mark_of(path: Path) -> str | None:
 
 @contextmanager
 def without_processes() -> Iterator[None]:
-    """Make whatever starts a process, or connects to another machine, fail."""
+    """Make code fail that starts a process or connects to another machine."""
     global _forbidden
     _forbidden = True
     try:
@@ -123,11 +122,11 @@ def without_processes() -> Iterator[None]:
 
 
 def watch() -> None:
-    """Look at every event of this process from now on; nothing is forbidden at first."""
-    sys.addaudithook(_look)
+    """Install the audit hook. It forbids nothing until `without_processes`."""
+    sys.addaudithook(_check_event)
 
 
-def _look(event: str, arguments: tuple[object, ...]) -> None:
+def _check_event(event: str, arguments: tuple[object, ...]) -> None:
     if not _forbidden:
         return
     if event in _STARTS:
@@ -138,7 +137,7 @@ def _look(event: str, arguments: tuple[object, ...]) -> None:
 
 def _is_here(address: object) -> bool:
     if not isinstance(address, tuple):
-        return True  # a socket in the file system
+        return True  # a unix socket
     host = str(address[0])
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -147,30 +146,30 @@ def _is_here(address: object) -> bool:
 
 
 def is_quick(item: pytest.Item) -> bool:
-    """Tell whether a test is quick, by its markers."""
+    """Return whether a test is quick, by its markers."""
     return not any(map(item.get_closest_marker, ("real", "slow", "apiserver")))
 
 
-def fewer_examples(test: object, most: int = EXAMPLES) -> None:
-    """Have a generated test look at so many examples at most, also where it asks for more of them itself."""
+def fewer_examples(test: object, most: int = QUICK_EXAMPLES) -> None:
+    """Limit the examples of a generated test, even if the test asks for more."""
     own = settings_of(test)
     if own is not None and own.max_examples > most:
         give_settings(test, settings(own, max_examples=most))
 
 
 def more_examples(test: object, times: int) -> None:
-    """Have a generated test look at so many times more examples."""
+    """Multiply the examples of a generated test."""
     own = settings_of(test)
     if own is not None:
         give_settings(test, settings(own, max_examples=own.max_examples * times))
 
 
 def settings_of(test: object) -> settings | None:
-    """Return the settings of a generated test; None where it is none."""
+    """Return the settings of a generated test, or None for another test."""
     own = getattr(test, _SETTINGS, None)
     return own if isinstance(own, settings) else None
 
 
 def give_settings(test: object, given: settings) -> None:
-    """Exchange the settings of a generated test, which it may have given itself."""
+    """Replace the settings of a generated test."""
     setattr(getattr(test, "__func__", test), _SETTINGS, given)

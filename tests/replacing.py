@@ -1,4 +1,4 @@
-"""Has a mesh that runs decide by another authority, as no file can: what it was read with may be other settings too."""
+"""Replaces the authority of a running mesh. Unlike a change of files, this can also change the settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from eastgate.local.mesh import LocalMesh
 
 
 async def enforce_instead(mesh: LocalMesh, authority: Authority) -> Enforced | PartlyEnforced:
-    """Return when every proxy enforces this authority instead."""
+    """Replace the authority of a mesh, and wait until every proxy enforces it."""
     with mesh.plane.lock:
         mesh.enforcement.decide_by(authority)
         mesh.authorizer.live.replace(authority, mesh.authorizer.live.external)

@@ -1,4 +1,4 @@
-"""The benchmark's worlds are what they say they are, and get the same answers however they are written down."""
+"""The worlds of the benchmark have the described contents, and give the same answers in every form."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_peer_that_was_too_slow_is_not_asked_about_more_policies() -> None:
     assert lane.ns is None
 
 
-def test_manifests_of_a_plan_mean_what_its_objects_mean(name: str, built: Built, tmp_path: Path) -> None:
+def test_manifests_and_objects_of_a_plan_have_the_same_meaning(name: str, built: Built, tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
     file.write_text(yaml.safe_dump_all(manifests_of(built.plan)), encoding="utf-8")
     authority = Authority(read_manifests([file]))
@@ -263,7 +263,7 @@ def test_the_chart_of_enforcement_has_a_line_for_each_way_to_do_it() -> None:
     assert len(drawn.findall("{http://www.w3.org/2000/svg}polyline")) == 3
 
 
-def test_sets_of_callers_are_what_the_engine_decides() -> None:
+def test_sets_of_callers_agree_with_the_engine() -> None:
     assert matrix.child(1_000).keys() == {"seconds", "bytes", "classes", "cells", "accounts"}
 
 
@@ -284,7 +284,7 @@ def test_a_cluster_is_followed_and_a_changed_policy_is_in_force_and_says_so() ->
 
 @pytest.mark.apiserver
 @pytest.mark.real
-def test_simulated_proxies_acknowledge_what_concerns_them_all() -> None:
+def test_simulated_proxies_acknowledge_a_change_for_all_of_them() -> None:
     section = asyncio.run(Fleet(5, 10, changes=1).run())
     [point] = section.points
     assert all(float(str(point[name])) > 0 for name in ("settled_bytes", "policy_ms", "pod_ms", "sent"))

@@ -1,4 +1,4 @@
-"""The conformance suites for every dialect, and the examples: every row as the documents demand it."""
+"""The conformance suites of every dialect, and the examples: every row has the expected answer."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_every_row_is_as_the_documents_demand(path: Path) -> None:
 
 
 @each_file
-def test_every_row_cites_what_demands_it(path: Path) -> None:
+def test_every_row_cites_its_source(path: Path) -> None:
     silent = [f"{row.span}: {table.name}" for table, row in rows(path) if not row.cites]
     assert silent == []
 
@@ -143,7 +143,7 @@ def test_the_reference_evaluator_agrees_with_the_engine(path: Path) -> None:
 
 @each_table_file
 def test_the_reference_evaluator_names_the_same_rule(path: Path) -> None:
-    """Where nothing is unknown; otherwise any completion that brings the verdict about may be told."""
+    """Compare the rules of requests without unknown attributes. Other requests may name the rule of any completion."""
     differing = []
     for name, decision in decisions(path):
         request = decision.arrival.request
@@ -155,7 +155,7 @@ def test_the_reference_evaluator_names_the_same_rule(path: Path) -> None:
 
 
 class Auditing(Authority):
-    """An authority whose policies are all audited."""
+    """An authority with all policies in audit mode."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
@@ -179,12 +179,12 @@ def test_audited_policies_would_decide_as_they_do_in_force(path: Path, monkeypat
             layers, request = in_force_layers(decision.layers), decision.arrival.request
             by_engine = compile_layers(layers).decide(request) & 1 == 1
             if reference.decide(layers, request).allowed is not by_engine:
-                differing.append(f"{name}: the engine and the reference differ about what audited policies would do")
+                differing.append(f"{name}: the engine and the reference differ about policies in audit mode")
     assert differing == []
 
 
 def is_audited(decision: Decision) -> bool:
-    """Return whether a row is about audited policies already, or about two readings of one way."""
+    """Return whether a row has policies in audit mode already, or two readings of one request."""
     return any(layer.audit is not None for layer in decision.layers)
 
 

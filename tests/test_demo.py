@@ -1,4 +1,4 @@
-"""`make demo` works: its tours end with every answer as it should be."""
+"""`make demo` works: every answer of its tours is as expected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_the_tour_ends_well(example: str) -> None:
     tour = [sys.executable, str(ROOT / "examples" / example / "tour.py")]
     done = subprocess.run(tour, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "answers as they should be" in done.stdout
+    assert "answers as expected" in done.stdout
 
 
 def test_the_demo_shows_every_tour() -> None:

@@ -1,4 +1,4 @@
-"""Tests that need a program which is built from source run last, the others take turns, and files stay together."""
+"""Tests that need a program which is built from source run last, the others alternate, and files stay together."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def test_real_and_quick_files_take_turns_and_long_ones_come_first(monkeypatch: p
 
 
 def test_the_tests_of_a_file_stay_together_unless_they_are_many() -> None:
-    nodeids = [*(f"a.py::t[{number}]" for number in range(order.AT_ONCE + 1)), "b.py::t", "a.py::real"]
+    nodeids = [*(f"a.py::t[{number}]" for number in range(order.TESTS_PER_BATCH + 1)), "b.py::t", "a.py::real"]
     units = order.units_of(nodeids)
     assert [len([each for each in units if units[each] == unit]) for unit in dict.fromkeys(units.values())] == [
-        order.AT_ONCE,
+        order.TESTS_PER_BATCH,
         1,
         1,
         1,
@@ -79,4 +79,4 @@ def note(kind):
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert "304 passed" in done.stdout, done.stdout + done.stderr
     notes = (tmp_path / "notes").read_text().split()
-    assert notes.index("last") > len(notes) - order.AT_ONCE - 5  # the other worker ends what it was given before
+    assert notes.index("last") > len(notes) - order.TESTS_PER_BATCH - 5  # the other worker finishes its batch first

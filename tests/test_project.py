@@ -1,4 +1,4 @@
-"""What holds for the whole tree."""
+"""Rules for the whole repository: files, links, headings, and names of classes."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def _headings(page: Path) -> set[str]:
     }
 
 
-# Two classes of one name, where that is meant. Ends of questions are what a question names, and objects of
-# `eastgate.cluster` are what it finds by that name; no module of the product imports both.
+# Intended pairs of classes with one name. An end of a question is the reference that a user writes, and an object of
+# `eastgate.cluster` is the object with that name. No module of the product imports both.
 _ENDS = ("cluster/",)
 _DIALECTS = ("dialects/",)  # each dialect has one, in the file of the same name
 _SHARED_NAMES = {
     **dict.fromkeys(("Backend", "Gateway", "Pod", "Route", "Service", "ServiceAccount"), _ENDS),
     **dict.fromkeys(("Action", "Policy", "StageName"), _DIALECTS),  # `Policy` is also the protocol of all
-    "Authority": ("authority/authority.py", "reports/public.py"),  # the second adds what commands do, for Python
+    "Authority": ("authority/authority.py", "reports/public.py"),  # the second adds the commands, for Python
     "Call": (
         "dialects/cel/syntax.py",
         "dialects/kuadrant/rego/syntax.py",

@@ -36,7 +36,7 @@ def test_there_are_thirty_names_and_modules_for_the_rest() -> None:
     assert set(dir(eastgate)) == set(eastgate.__all__)
     for module in PUBLIC:
         assert module.__all__ == sorted(module.__all__)
-    assert len({name for _, name in NAMES}) == len(NAMES)  # each in one place
+    assert len({name for _, name in NAMES}) == len(NAMES)  # each name in one module
 
 
 def test_packages_are_few_and_loose_modules_are_public() -> None:
@@ -44,7 +44,7 @@ def test_packages_are_few_and_loose_modules_are_public() -> None:
     assert len(packages) <= 15
     loose = {path.stem for path in SOURCE.glob("*.py")}
     assert loose == {"__init__", "__main__", "_version", "settings", *MODULES}
-    for name in MODULES:  # and hold nothing but names
+    for name in MODULES:  # with names only
         body = ast.parse((SOURCE / f"{name}.py").read_text(encoding="utf-8")).body
         body = [inner for node in body for inner in (node.body if isinstance(node, ast.Try) else [node])]
         assert all(isinstance(node, ast.ImportFrom | ast.Assign | ast.Expr) for node in body)
@@ -62,7 +62,7 @@ def test_importing_the_package_imports_nothing_of_it() -> None:
     assert imported == ["importlib", "typing", "eastgate._version"]
 
 
-def test_type_checkers_and_what_runs_agree_on_the_names() -> None:
+def test_type_checkers_and_the_runtime_agree_on_the_names() -> None:
     tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
     (checked,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
     imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
@@ -94,7 +94,7 @@ def test_an_error_has_its_public_name_before_that_was_used() -> None:
     assert "\neastgate.ManifestError: error[EG" in done.stderr
 
 
-# Types: whatever goes in or comes out is exported, or an object of the world or of the IR, which have packages
+# Types: every argument and result is exported, or an object of the cluster or the IR, which have packages
 
 SETTINGS = {name for dialect in DIALECTS if dialect.settings for name in dir(sys.modules[dialect.settings.__module__])}
 EXPORTED = {name for module in (*PUBLIC, cluster, convert, dialects, ir) for name in module.__all__}
@@ -108,7 +108,7 @@ CONSTRUCTED = {"Authority", "Question", "Settings", "LocalMesh", "MeshOptions", 
 
 
 def named_in(annotation: object) -> set[str]:
-    """The names of types in an annotation; of `module.Type` the last."""
+    """Return the names of types in an annotation: `Type` for `module.Type`."""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "object")
     nodes = list(ast.walk(ast.parse(text, mode="eval")))
     modules = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
@@ -142,7 +142,7 @@ def test_annotations_name_only_exported_types(module: ModuleType, name: str) -> 
             assert named_in(annotation) <= EXPORTED | PLAIN, f"{name}.{member}: {part}"
 
 
-# What a console shows
+# Output of a Python console
 
 
 def shown() -> Iterator[object]:
@@ -166,7 +166,7 @@ def test_what_a_console_shows_is_one_short_line() -> None:
     assert [text for text in map(repr, shown()) if len(text) > 120 or "\n" in text] == []
 
 
-def test_a_repr_says_what_a_thing_is() -> None:
+def test_a_repr_describes_its_object() -> None:
     authority = eastgate.load(SHOP)
     assert repr(authority) == "<Authority policies=9 workloads=5>"
     assert repr(authority.policies[0]) == "<AuthorizationPolicy/shop/cart-from-web>"

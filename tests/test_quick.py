@@ -1,4 +1,4 @@
-"""What is quick starts nothing and talks to nobody else."""
+"""A quick test starts no process and connects to no other machine."""
 
 from __future__ import annotations
 
@@ -71,4 +71,4 @@ def test_a_generated_test_looks_at_few_examples_also_where_it_asks_for_many() ->
     quick.fewer_examples(_generated)
     after = quick.settings_of(_generated)
     assert after is not None
-    assert after.max_examples == quick.EXAMPLES
+    assert after.max_examples == quick.QUICK_EXAMPLES

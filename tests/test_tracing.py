@@ -1,4 +1,4 @@
-"""Coverage looks at the first examples of a generated test and at some of the others, and at all of any other test."""
+"""Coverage traces the first examples of a generated test and some of the others. It traces any other test in full."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tests import tracing
 
-EXPECTED = [number <= tracing.FIRST or number % tracing.EVERY == 0 for number in range(1, 101)]
+EXPECTED = [number <= tracing.FIRST_EXAMPLES or number % tracing.EXAMPLE_STEP == 0 for number in range(1, 101)]
 
 
 class Tracer:
-    """Stands in for coverage: two instances, one on top of the other."""
+    """A fake of coverage: two instances, one on top of the other."""
 
     def __init__(self) -> None:
         self.instances = [Instance(self), Instance(self)]

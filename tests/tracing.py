@@ -1,8 +1,7 @@
-"""What coverage looks at: of a generated test, or a loop over many cases, some; of a test marked `untraced` nothing.
+"""The code that coverage traces: some examples of a generated test or a long loop, and no test marked `untraced`.
 
-Tracing makes code take about three times as long, and most of these go through lines that other tests go through: half
-of a run was the tracing of them. What is not traced does not count as covered, so this can only lower what coverage
-reports.
+Traced code is about three times as slow, and most examples run lines that other tests also run: tracing them took half
+of a run. Code that is not traced does not count as covered, so this can only lower the reported coverage.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from typing import Any, TypeVar
 
 from coverage import Coverage
 
-__all__ = ["EVERY", "FIRST", "trace_some", "trace_some_examples", "without_tracing"]
+__all__ = ["EXAMPLE_STEP", "FIRST_EXAMPLES", "trace_some", "trace_some_examples", "without_tracing"]
 
-FIRST = 5
-"""How many examples are traced at first."""
+FIRST_EXAMPLES = 5
+"""The number of examples at the start that are traced."""
 
-EVERY = 40
-"""Which of the examples after them are traced: every fortieth, as later ones are larger."""
+EXAMPLE_STEP = 40
+"""After these, every fortieth example is traced, since later examples are larger."""
 
 _Case = TypeVar("_Case")
 
 
 class _Tracing:
-    """Tracing, which can be switched off as a whole: a worker of xdist has two instances, one on top of the other."""
+    """A switch for all tracing: a worker of xdist has two instances of coverage, one on top of the other."""
 
     def __init__(self) -> None:
         self._stopped: list[Coverage] = []
@@ -34,7 +33,7 @@ class _Tracing:
 
     def begin_example(self) -> None:
         self._begun += 1
-        if self._begun <= FIRST or self._begun % EVERY == 0:
+        if self._begun <= FIRST_EXAMPLES or self._begun % EXAMPLE_STEP == 0:
             self.resume()
         else:
             self.stop()
@@ -51,7 +50,7 @@ class _Tracing:
 
 @contextmanager
 def without_tracing() -> Iterator[None]:
-    """Have coverage look at nothing."""
+    """Switch coverage off in the block."""
     tracing = _Tracing()
     tracing.stop()
     try:
@@ -62,7 +61,7 @@ def without_tracing() -> Iterator[None]:
 
 @contextmanager
 def trace_some_examples(test: object) -> Iterator[None]:
-    """Have coverage look at some examples of a generated test; at all of any other test."""
+    """Trace some examples of a generated test, or all of any other test."""
     handle = getattr(test, "hypothesis", None)
     if handle is None or Coverage.current() is None:
         yield
@@ -84,7 +83,7 @@ def trace_some_examples(test: object) -> Iterator[None]:
 
 
 def trace_some(cases: Iterable[_Case]) -> Iterator[_Case]:
-    """Yield all cases, and have coverage look at what is done with some of them."""
+    """Yield all cases, and trace the code that runs for some of them."""
     tracing = _Tracing()
     try:
         for case in cases:

@@ -20,24 +20,24 @@ from bench.report import Section, Target
 __all__ = ["run", "section_of"]
 
 _ROOT = Path(__file__).parents[2]
-_TWICE = 2.0
+_MAX_COLD_RATIO = 2.0
 _MEASURED = (
-    "Requests per second through an Envoy that asks an authorizer about each, p50 and p99 of the answer in ms, and "
-    "CPU us of the authorizer for each check; times: what Eastgate answers for one answer of the peer, in the same "
-    "round, by requests and by CPU time. On a shared machine a process with several threads gets more of its core "
-    "than one with one thread, and others take from one round and not from the next; so targets go by CPU time. Every "
-    "authorizer is one process on the one core under test (Go: GOMAXPROCS=1); Envoy, with one worker, which answers "
-    "itself what is allowed, and the load, 16 connections, are on the others. Medians of rounds in turns. No "
+    "Requests per second through an Envoy that asks an authorizer about each; p50 and p99 of the answer in ms; and "
+    "CPU us of the authorizer for each check. times: how many answers Eastgate gives for one of the peer, in the same "
+    "round, by requests and by CPU time. On a shared machine, a process with several threads gets more of its core "
+    "than one with one thread, and other processes disturb some rounds only; so the targets use CPU time. Every "
+    "authorizer is one process on the one core under test (Go: GOMAXPROCS=1). Envoy has one worker and answers "
+    "allowed requests itself; Envoy and the load (16 connections) use the other cores. Medians of rounds in turns. No "
     "decisions are logged. JWT: an RS256 token of an issuer, and a pattern on a claim. warm: one token; cold: a token "
-    "never seen before with each request; cached: warm, where Authorino is told to remember the identity, which by "
-    "itself it never does. API key: of 100 in Secrets. CEL and Rego: method and a header."
+    "never seen before with each request; cached: warm, with Authorino configured to remember the identity, which by "
+    "default it does not. API key: one of 100 in Secrets. CEL and Rego: method and a header."
 )
 
 Lanes = Mapping[tuple[str, str, str], Mapping[str, Any]]
 
 
 def run(*, quick: bool) -> Iterator[Section]:
-    """Measure all of them; in a short run Eastgate alone."""
+    """Measure all authorizers; a short run measures Eastgate alone."""
     if quick:
         options = {"engines": [EASTGATE], "rounds": 2, "seconds": 0.1, "tokens": 300}
         yield section_of(_measure(options, alone=False))
@@ -48,7 +48,7 @@ def run(*, quick: bool) -> Iterator[Section]:
 
 
 def _has_programs(engine: str) -> bool:
-    """Build what an authorizer needs, while there is a network; tell whether that was possible."""
+    """Build the programs of an authorizer while there is a network. Return whether that succeeded."""
     import pytest
     from tests.programs import find
 
@@ -66,7 +66,7 @@ def _has_programs(engine: str) -> bool:
 
 
 def _measure(options: Mapping[str, object], *, alone: bool) -> list[dict[str, Any]]:
-    """Measure in a process of its own; `alone`: in a network of its own, since Authorino listens on every address."""
+    """Measure in a process of its own. `alone`: in its own network namespace; Authorino listens on every address."""
     command = [sys.executable, "-m", "bench.authorizers.measuring", json.dumps(options)]
     if alone:
         unshare = shutil.which("unshare")
@@ -83,7 +83,7 @@ def _measure(options: Mapping[str, object], *, alone: bool) -> list[dict[str, An
 
 
 def section_of(measured: list[dict[str, Any]]) -> Section:
-    """Return the table of what was measured."""
+    """Return the table of the measured lanes."""
     lanes = {(lane["authorizer"], lane["protocol"], lane["scheme"]): lane for lane in measured}
     peers = [name for name in (AUTHORINO, OPA) if any(name == authorizer for authorizer, _, _ in lanes)]
     columns = [f"{name} {unit}" for name in (EASTGATE, *peers) for unit in ("req/s", "p50", "p99", "us")]
@@ -104,7 +104,7 @@ def section_of(measured: list[dict[str, Any]]) -> Section:
 
 
 def _own(scheme: str) -> str:
-    """Return the scheme that Eastgate answers in the row of a scheme: it remembers tokens by itself."""
+    """Return the scheme that Eastgate is measured with in a row. Eastgate always remembers tokens."""
     return "JWT, warm" if scheme == CACHED else scheme
 
 
@@ -118,7 +118,7 @@ def _row(lanes: Lanes, protocol: str, scheme: str, peers: list[str]) -> Iterator
 
 
 def _times(lanes: Lanes, protocol: str, scheme: str, peer: str, what: str = "cpu_rates") -> float | None:
-    """Return the ratio of rates in the same round."""
+    """Return the median ratio of Eastgate's rate to the peer's in the same round, or None."""
     own, other = lanes.get((EASTGATE, protocol, _own(scheme))), lanes.get((peer, protocol, scheme))
     if own is None or other is None:
         return None
@@ -131,4 +131,6 @@ def _targets(lanes: Lanes) -> Iterator[Target]:
         yield Target(f"JWT with warm caches over {protocol}: ahead of Authorino", f"{warm:.2f} times", warm >= 1.0)
         cold = _times(lanes, protocol, "JWT, cold", AUTHORINO) or 0.0
         reached = f"{1 / cold:.2f} times as long" if cold else "nothing"
-        yield Target(f"JWT with cold caches over {protocol}: within 2 times Authorino", reached, cold * _TWICE >= 1.0)
+        yield Target(
+            f"JWT with cold caches over {protocol}: within 2 times Authorino", reached, cold * _MAX_COLD_RATIO >= 1.0
+        )

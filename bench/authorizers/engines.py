@@ -28,11 +28,11 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Engine(ABC):
-    """An authorizer that runs for as long as the block lasts. `ports` are those of the protocols that it speaks."""
+    """An authorizer that runs until the `with` block ends. `ports` has the port of each protocol that it speaks."""
 
     name: str
     ports: Mapping[str, int]
-    lacks: frozenset[str] = frozenset()  # schemes that it has no words for
+    lacks: frozenset[str] = frozenset()  # schemes that it cannot express
 
     def __init__(self, folder: Path, credentials: Credentials) -> None:
         self.folder = folder / self.name
@@ -51,14 +51,14 @@ class Engine(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Start it, and wait until it has read what it decides by."""
+        """Start the authorizer, and wait until it has read its policies."""
 
     @abstractmethod
     def pids(self) -> list[int]:
-        """Return the processes that decide."""
+        """Return the process IDs of the authorizer itself."""
 
     def cpu_seconds(self) -> float:
-        """Return what they have used, to the nanosecond."""
+        """Return the CPU time of all threads of these processes, to the nanosecond."""
         tasks = (path for pid in self.pids() for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
         return sum(int(path.read_text(encoding="ascii").split()[0]) for path in tasks) / 1e9
 
@@ -93,7 +93,7 @@ class Eastgate(Engine):
 
 
 class Authorino(Engine):
-    """A real Authorino, with an API server of its own, which runs beside it on the other cores."""
+    """A real Authorino, with its own API server on the other cores."""
 
     name = AUTHORINO
 
@@ -131,7 +131,7 @@ def _without_namespace(metadata: Mapping[str, object]) -> dict[str, object]:
 
 
 class Opa(Engine):
-    """OPA with its Envoy plugin, which speaks gRPC only, and knows no CEL."""
+    """OPA with its Envoy plugin, which speaks gRPC only and has no CEL."""
 
     name = OPA
     lacks = frozenset({"CEL", CACHED})
@@ -163,6 +163,6 @@ def _accepts(port: int) -> bool:
 
 
 def engine(name: str, folder: Path, credentials: Credentials) -> Engine:
-    """Return the authorizer of that name."""
+    """Return the authorizer with this name."""
     kinds: dict[str, type[Engine]] = {EASTGATE: Eastgate, AUTHORINO: Authorino, OPA: Opa}
     return kinds[name](folder, credentials)

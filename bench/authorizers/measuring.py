@@ -1,4 +1,4 @@
-"""Runs the authorizers behind one Envoy, in turns, and prints what was measured as JSON: a process of its own."""
+"""Runs the authorizers behind one Envoy, in turns, in a process of its own. Prints the measurements as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from bench.authorizers.engines import EASTGATE, PROGRAMS, Engine, engine
-from bench.authorizers.proxy import UNASKED, proxy, socket_of
+from bench.authorizers.proxy import NO_AUTHORIZER, proxy, socket_of
 from bench.authorizers.schemes import CACHED, Probe, probes
 from bench.authorizers.timed_load import Timed, TimedLoad, ask
 from bench.authorizers.tokens import issuing
@@ -25,7 +25,7 @@ from bench.lanes import MismatchError
 __all__ = ["measure"]
 
 _CONNECTIONS = 16
-_WARM = 0.2  # seconds before anything counts
+_WARM_UP_SECONDS = 0.2
 
 
 class Lane:
@@ -39,17 +39,17 @@ class Lane:
         self.rounds: list[Timed] = []
 
     def take(self, seconds: float) -> None:
-        """Measure for so long."""
+        """Measure one round."""
         before = self.engine.cpu_seconds()
         count, took, p50, p99 = self._load.run(seconds)
         self.rounds.append(Timed(count, took, self.engine.cpu_seconds() - before, p50, p99))
 
     def warm(self) -> None:
-        """Let it run, so that nobody is measured at the beginning."""
-        self._load.run(_WARM)
+        """Send load without measuring, so that no measured round has cold caches."""
+        self._load.run(_WARM_UP_SECONDS)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._load.close()
 
     def result(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Lane:
 def measure(
     engines: Iterable[str], rounds: int, seconds: float, tokens: int, schemes: Iterable[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Run all of it; return a dict for each lane. Raises MismatchError where two answers differ."""
+    """Measure all lanes; return a dict for each. Raises MismatchError if two answers differ."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="eg-")))
         credentials = stack.enter_context(issuing(tokens))
@@ -77,7 +77,7 @@ def measure(
         asked = {name: pair for name, pair in probes(credentials).items() if schemes is None or name in schemes}
         envoy = Envoy(proxy(running, folder), "bench", folder / "envoy.log", OTHERS)
         stack.enter_context(envoy)
-        until(lambda: accepts(folder / UNASKED), "Envoy does not listen")
+        until(lambda: accepts(folder / NO_AUTHORIZER), "Envoy does not listen")
         with on_cores(OTHERS):
             return _rounds(list(_lanes(running, asked, folder, stack)), rounds, seconds)
 
@@ -85,7 +85,7 @@ def measure(
 def _lanes(
     engines: Iterable[Engine], asked: dict[str, tuple[Probe, Probe | None]], folder: Path, stack: ExitStack
 ) -> Iterator[Lane]:
-    for each in engines:  # both protocols share the tokens: what one has shown is not cold for the other
+    for each in engines:  # both protocols share the tokens: a token that one has used is not cold for the other
         requests = {scheme: cycle(allowed.requests) for scheme, (allowed, _) in asked.items()}
         for protocol in each.ports:
             socket = socket_of(folder, each.name, protocol)

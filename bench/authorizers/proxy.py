@@ -1,4 +1,4 @@
-"""The Envoy that asks: a socket for each authorizer and protocol. It answers itself what is allowed."""
+"""The Envoy before the authorizers: a socket for each authorizer and protocol. It answers allowed requests itself."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from bench.authorizers.engines import GRPC, Engine
 from bench.enforcement.origin import answered_by_envoy
 from eastgate.envoy.config.typed import Plain, filter_, typed
 
-__all__ = ["UNASKED", "proxy", "socket_of"]
+__all__ = ["NO_AUTHORIZER", "proxy", "socket_of"]
 
-UNASKED = "unasked"  # the socket where nobody is asked
+NO_AUTHORIZER = "unasked"  # the socket without an authorizer
 _EXT_AUTHZ = "envoy.extensions.filters.http.ext_authz.v3.ExtAuthz"
 _HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
-_SECONDS = "10s"
+_TIMEOUT = "10s"
 
 
 def socket_of(folder: Path, engine: str, protocol: str) -> Path:
-    """Return the socket behind which an authorizer is asked."""
+    """Return the socket of an authorizer and protocol."""
     return folder / f"{engine}-{protocol}"
 
 
 def proxy(engines: Iterable[Engine], folder: Path) -> Plain:
-    """Return the whole configuration."""
-    listeners = [_listener(folder / UNASKED, [])]
+    """Return the whole configuration of the Envoy."""
+    listeners = [_listener(folder / NO_AUTHORIZER, [])]
     clusters = []
     for engine in engines:
         for protocol, port in engine.ports.items():
@@ -42,9 +42,9 @@ def _listener(socket: Path, filters: list[Plain]) -> Plain:
 def _asking(cluster: str, protocol: str) -> Plain:
     common: Mapping[str, object] = {"transport_api_version": "V3", "failure_mode_allow": False}
     if protocol == GRPC:
-        service = {"envoy_grpc": {"cluster_name": cluster}, "timeout": _SECONDS}
+        service = {"envoy_grpc": {"cluster_name": cluster}, "timeout": _TIMEOUT}
         return typed(_EXT_AUTHZ, **common, grpc_service=service)
-    upstream = {"uri": "http://authorizer", "cluster": cluster, "timeout": _SECONDS}
+    upstream = {"uri": "http://authorizer", "cluster": cluster, "timeout": _TIMEOUT}
     every = {"patterns": [{"prefix": "x-"}]}
     return typed(
         _EXT_AUTHZ,

@@ -1,6 +1,6 @@
-"""What is decided, in the words of each authorizer: a host for each scheme, and requests with the answer to each.
+"""The policies of the benchmark in the language of each authorizer, and requests with the expected answers.
 
-Every request is a GET of `/check`, the only path that the HTTP interface of Authorino answers.
+Each scheme has a host. Every request is a GET of `/check`, the only path that Authorino's HTTP interface answers.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = [
 Manifest = dict[str, Any]
 
 NAMESPACE = "bench"
-CACHED = "cached"  # JWT once more, which Authorino remembers
+CACHED = "cached"  # JWT again, with Authorino's cache of identities
 SCHEMES = ("allow", "JWT, warm", CACHED, "JWT, cold", "API key", "CEL", "Rego")
-_KEYS = 100  # API keys in Secrets
+_API_KEY_COUNT = 100
 AUDIENCE, _GROUP, _TEAM = "bench", "staff", "blue"
 _LABELS = {"app": "bench"}
 _CEL = "request.method == 'GET' && request.headers['x-team'] == 'blue'"
@@ -40,7 +40,7 @@ allow { input.context.request.http.method == "GET"; input.context.request.http.h
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What callers prove themselves with: tokens of an issuer, of whom the last belongs to nobody of the group."""
+    """The credentials of callers: tokens of members of the group, and `outsider`, a token of another group."""
 
     issuer: str
     jwks: Manifest
@@ -49,12 +49,12 @@ class Credentials:
 
     @property
     def api_key(self) -> str:
-        return _api_key(_KEYS - 1)
+        return _api_key(_API_KEY_COUNT - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Requests to one host, which all get one answer."""
+    """Requests to one host that all get the same status."""
 
     scheme: str
     status: int
@@ -62,7 +62,7 @@ class Probe:
 
 
 def probes(credentials: Credentials) -> dict[str, tuple[Probe, Probe | None]]:
-    """Return what is asked of each scheme: requests that are allowed, and some that are not."""
+    """Return for each scheme the requests that are allowed, and those that are denied."""
     tokens, outsider = credentials.tokens, credentials.outsider
     team, other = ("x-team", _TEAM), ("x-team", "red")
     bearer = [("authorization", f"Bearer {token}") for token in tokens]
@@ -114,7 +114,7 @@ def secrets() -> list[Manifest]:
             "metadata": {"name": f"key-{number}", "namespace": NAMESPACE, "labels": labels},
             "stringData": {"api_key": _api_key(number)},
         }
-        for number in range(_KEYS)
+        for number in range(_API_KEY_COUNT)
     ]
 
 
@@ -122,7 +122,7 @@ def secrets() -> list[Manifest]:
 
 
 def manifests(credentials: Credentials) -> str:
-    """Return what Eastgate reads: a Gateway, and a route with an AuthPolicy for each scheme."""
+    """Return Eastgate's manifests: a Gateway, and a route with an AuthPolicy for each scheme."""
     gateway = {
         "apiVersion": "gateway.networking.k8s.io/v1",
         "kind": "Gateway",
@@ -200,9 +200,9 @@ def auth_configs(credentials: Credentials) -> dict[str, Manifest]:
 
 
 def rego_modules(credentials: Credentials) -> str:
-    """Return the module that decides for all hosts but that of CEL."""
+    """Return the Rego module that decides for all hosts except the one of CEL."""
     keys = json.dumps(json.dumps(credentials.jwks))
-    owners = json.dumps({_api_key(number): f"key-{number}" for number in range(_KEYS)})
+    owners = json.dumps({_api_key(number): f"key-{number}" for number in range(_API_KEY_COUNT)})
     return f"""\
 package bench
 

@@ -1,4 +1,4 @@
-"""Load from one thread of Python that measures how long each answer takes, on connections with one request each."""
+"""Load from one Python thread that measures the latency of each answer. A connection has one request at a time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bench.enforcement.load import Measured, answer, connected
 
 __all__ = ["Timed", "TimedLoad", "ask"]
 
-_CHUNK = 1 << 16
-_PATIENCE = 30.0
+_READ_BYTES = 1 << 16
+_TIMEOUT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Timed(Measured):
-    """What was answered in a while, what that cost the authorizer, and how long it took: the median, and p99."""
+    """One round: the count of answers, their cost, and the median and p99 of their latency."""
 
     p50: float
     p99: float
@@ -33,7 +33,7 @@ def ask(path: Path, request: bytes) -> int:
 
 
 class TimedLoad:
-    """Keeps connections busy with requests, of which every answer must have that status."""
+    """Connections that are kept busy with requests. Every answer must have the given status."""
 
     def __init__(self, path: Path, requests: Iterator[bytes], status: int, connections: int) -> None:
         self._requests = requests
@@ -47,11 +47,11 @@ class TimedLoad:
             self._poll.register(line.fileno(), select.EPOLLIN)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._stack.close()
 
     def run(self, seconds: float) -> tuple[int, float, float, float]:
-        """Ask for that long; return the number of answers, the time, and the median and p99 of what one took."""
+        """Send requests for some seconds. Return the count of answers, the time, and the median and p99 latency."""
         clock, lines, began_at, took = time.perf_counter, self._lines, {}, []
         requests, begins = self._requests, self._begins
         start = clock()
@@ -60,12 +60,12 @@ class TimedLoad:
             line.sendall(next(requests))
         end = start + seconds
         while True:
-            ready = self._poll.poll(_PATIENCE)
-            assert ready, f"no answer in {_PATIENCE} s"
+            ready = self._poll.poll(_TIMEOUT_SECONDS)
+            assert ready, f"no answer in {_TIMEOUT_SECONDS} s"
             now = clock()
             for number, _ in ready:
                 line = lines[number]
-                data = line.recv(_CHUNK)
+                data = line.recv(_READ_BYTES)
                 assert data.startswith(begins), f"got {data[:60]!r}"
                 took.append(now - began_at[number])
                 if now < end:

@@ -18,7 +18,7 @@ from bench.authorizers.schemes import AUDIENCE, Credentials
 __all__ = ["issuing"]
 
 _KEY_BITS = 2048
-_FAR = 4102444800  # the year 2100
+_EXPIRES_AT = 4102444800  # the year 2100
 _KID = "bench"
 
 
@@ -44,7 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def issuing(count: int) -> Iterator[Credentials]:
-    """Run an issuer (RS256) that has given so many tokens to the group, and one to somebody else."""
+    """Run an issuer (RS256). Yield `count` tokens of group members, and one token of another group."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=_KEY_BITS)
     with _Issuer(("127.0.0.1", 0), _Handler) as server:
         url = f"http://127.0.0.1:{server.server_port}"
@@ -82,7 +82,7 @@ def _token(key: rsa.RSAPrivateKey, issuer: str, group: str, number: int) -> str:
         "iss": issuer,
         "sub": f"user-{number}",
         "aud": AUDIENCE,
-        "exp": _FAR,
+        "exp": _EXPIRES_AT,
         "iat": 1_700_000_000,
         "group": group,
     }

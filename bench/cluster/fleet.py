@@ -1,4 +1,4 @@
-"""Many proxies at one replica: until all have everything, and until all have acknowledged what concerns them all."""
+"""Many proxies of one replica: the time until all have connected, and until all have acknowledged a change."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _COLUMNS = (
 )  # fmt: skip
 _MEASURED = (
     "Simulated proxies of one replica: each a stream over a TLS connection of its own, with the token of its pod, that "
-    "asks for all resources and acknowledges what it is sent; they run in one process, so that part of each time is "
+    "asks for all resources and acknowledges each response. They run in one process, so that part of each time is "
     "theirs. settled: from the first connection until the last proxy has acknowledged its secrets and a policy. CPU: "
-    "of the controller. policy: one that selects all their pods is changed, until the last proxy has acknowledged it; "
-    "status: until its status says Programmed. pod: another pod with a sidecar gets its address, which all must know "
-    "to speak mTLS to it, until the last has acknowledged the first resource that names its account."
+    "of the controller. policy: a policy that selects all pods changes, until the last proxy has acknowledged it; "
+    "status: until the policy is Programmed. pod: another pod with a sidecar gets an address, which all proxies need "
+    "for mTLS to it, until the last has acknowledged the first resource that names its account."
 )
 
 
 class Fleet:
-    """Proxies of one namespace, in a cluster of so many pods."""
+    """Proxies of one namespace, in a cluster with a given number of pods."""
 
     def __init__(self, proxies: int, pods: int, changes: int) -> None:
         self._proxies = proxies
@@ -42,7 +42,7 @@ class Fleet:
         self._changes = changes
 
     async def run(self) -> Section:
-        """Connect them all, and change what concerns them all."""
+        """Connect all proxies, and make changes that all of them must acknowledge."""
         print(f"cluster, {self._proxies:,} proxies", file=sys.stderr, flush=True)
         async with running_server() as (server, channels):
             await fill(channels, apps(self._proxies, self._pods))
@@ -56,8 +56,8 @@ class Fleet:
             point["policy_most_ms"], point["policy_cpu_ms"], point["status_ms"], point["pod_ms"], point["pod_cpu_ms"],
         ]  # fmt: skip
         notes = [
-            f"before a proxy had connected, the controller had {point['ready_resident'] / 1e6:,.0f} MB; "
-            f"it says itself that it has sent {point['sent'] / 1e6:,.1f} MB"
+            f"before the first proxy connected, the controller had {point['ready_resident'] / 1e6:,.0f} MB; "
+            f"its metrics count {point['sent'] / 1e6:,.1f} MB sent"
         ]
         return Section("Proxies of one replica", _MEASURED, _COLUMNS, [row], [], notes, [dict(point)])
 

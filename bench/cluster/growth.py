@@ -1,4 +1,4 @@
-"""A cluster that grows: until a replica is ready, its memory, and how soon a changed policy is in force and says so."""
+"""A cluster that grows: the time until a replica is ready, its memory, and the delay of a policy and its status."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statistics import median
 
 from tests.programs import ApiServer
 
-from bench.cluster.objects import PODS, App, apps, policy
+from bench.cluster.objects import PODS_PER_APP, App, apps, policy
 from bench.cluster.proxies import SimulatedProxies
 from bench.cluster.requests import Channels, fill
 from bench.cluster.running import RunningReplica, StatusWatch, change_policy, list_everything, running_server, started
@@ -18,17 +18,17 @@ from bench.report import Section
 
 __all__ = ["Growth"]
 
-_APART = 1.0  # seconds between two changes: a status is not written again within half a second
+_PAUSE_SECONDS = 1.0  # between two changes: the controller writes a status at most every half second
 _COLUMNS = (
     "pods", "policies", "list s", "list MB", "ready s", "CPU s", "times list", "statuses s", "resident MB", "peak MB",
     "seen ms", "enforced ms", "most", "times seen", "status ms", "most",
 )  # fmt: skip
 _MEASURED = (
     "One replica of `eastgate controller` as a process, beside a real API server. Each pod has a sidecar, an address, "
-    "and one policy; there are a Service and an account for each five. list: one connection lists what the controller "
-    "lists too, page by page, and throws it away: what anybody pays who reads this cluster. ready: from the start of "
-    "the process until /readyz says so, and the CPU seconds until then. statuses: until all policies that had none "
-    "have their status, of which 100 are written at once and 50 a second then. A change of a policy, from the request: "
+    "and one policy; each five share a Service and an account. list: one connection lists what the controller "
+    "lists, page by page, and discards it: the least cost of reading this cluster. ready: from the start of "
+    "the process until /readyz succeeds, and the CPU seconds until then. statuses: until all policies without a status "
+    "have one; the controller writes 100 at once and then 50 a second. A change of a policy, from the request: "
     "seen by a plain watch; enforced: acknowledged by the proxies of its five pods, simulated, each over TLS with the "
     "token of its pod; status: seen as Programmed by the watch. The median, and the most."
 )
@@ -36,7 +36,7 @@ _GROWING = ("list_s", "ready_s", "ready_cpu_s", "resident", "seen_ms", "enforced
 
 
 class Growth:
-    """Clusters of several sizes, each with the smaller one in it."""
+    """Clusters of several sizes. Each contains the smaller one."""
 
     def __init__(self, sizes: tuple[int, ...], changes: int) -> None:
         self._sizes = sizes
@@ -50,7 +50,7 @@ class Growth:
             for size in self._sizes:
                 print(f"cluster, {size:,} pods", file=sys.stderr, flush=True)
                 await fill(channels, apps(filled, size))
-                self._points.append(await self._measure(server, channels, size, new=(size - filled) // PODS))
+                self._points.append(await self._measure(server, channels, size, new=(size - filled) // PODS_PER_APP))
                 filled = size
         rows: list[list[str | float]] = [_row(point) for point in self._points]
         points: list[dict[str, object]] = [{**point} for point in self._points]
@@ -60,12 +60,12 @@ class Growth:
         list_seconds, list_bytes = await list_everything(server)
         async with started(server) as replica, StatusWatch.open(server) as watch:
             ready_at = time.perf_counter()
-            statuses = await watch.all_observed(size // PODS) - ready_at if new else 0.0
+            statuses = await watch.all_observed(size // PODS_PER_APP) - ready_at if new else 0.0
             changes = await self._change(replica, channels, watch)
             used = replica.used()
             return {
                 "pods": size,
-                "policies": size // PODS,
+                "policies": size // PODS_PER_APP,
                 "list_s": list_seconds,
                 "list_bytes": list_bytes,
                 "ready_s": replica.seconds,
@@ -88,7 +88,7 @@ class Growth:
         seen, enforced, status = [], [], []
         async with SimulatedProxies.connected(channels, pods, replica.xds_port, before) as (proxies, _):
             for number in range(self._changes):
-                await asyncio.sleep(_APART)
+                await asyncio.sleep(_PAUSE_SECONDS)
                 caller = f"{before}-{number}"
                 proxies.expect(caller)
                 started_at = time.perf_counter()
@@ -115,7 +115,7 @@ def _row(point: dict[str, float]) -> list[str | float]:
 
 
 def _growth(points: list[dict[str, float]]) -> str:
-    """Return how each number grows with the pods: the exponent between the smallest cluster and the largest."""
+    """Return the growth of each number with the pods, as the exponent between the smallest and largest cluster."""
     first, last = points[0], points[-1]
     times = math.log(last["pods"] / first["pods"]) if last is not first else math.inf
     exponents = (f"{name} {math.log(last[name] / first[name]) / times:.2f}" for name in _GROWING)

@@ -9,43 +9,54 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["APPS", "GROUP", "PODS", "App", "apps", "namespaces", "nodes", "objects_of_app", "pod_status", "policy"]
+__all__ = [
+    "APPS_PER_NAMESPACE",
+    "GROUP",
+    "PODS_PER_APP",
+    "App",
+    "apps",
+    "namespaces",
+    "nodes",
+    "objects_of_app",
+    "pod_status",
+    "policy",
+]
 
 GROUP = "gateway.networking.x-k8s.io"
-APPS = 20  # in each namespace
-PODS = 5  # of each application
-_ON_NODE = 100
+APPS_PER_NAMESPACE = 20
+PODS_PER_APP = 5
+_PODS_PER_NODE = 100
 
 Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """One application, by its number in the whole cluster. `home` is its namespace, where it shares that with all."""
+    """One application, by its number in the whole cluster. `home` is a namespace that all applications share."""
 
     number: int
     home: str | None = None
 
     @property
     def namespace(self) -> str:
-        return self.home or f"team-{self.number // APPS}"
+        return self.home or f"team-{self.number // APPS_PER_NAMESPACE}"
 
     @property
     def name(self) -> str:
-        return f"app-{self.number if self.home else self.number % APPS}"
+        return f"app-{self.number if self.home else self.number % APPS_PER_NAMESPACE}"
 
     @property
     def pods(self) -> list[str]:
-        return [f"{self.name}-{number}" for number in range(PODS)]
+        return [f"{self.name}-{number}" for number in range(PODS_PER_APP)]
 
     def address(self, pod: int) -> str:
-        number = self.number * PODS + pod
+        number = self.number * PODS_PER_APP + pod
         return f"10.{number // 62_500 + 1}.{number // 250 % 250}.{number % 250 + 1}"
 
 
 def apps(first: int, last: int, home: str | None = None) -> list[App]:
-    """Return the applications of as many pods, without those of the first."""
-    return [App(number, home) for number in range(first // PODS, last // PODS)]
+    """Return the applications of the pods from number `first` to number `last`."""
+    return [App(number, home) for number in range(first // PODS_PER_APP, last // PODS_PER_APP)]
 
 
 def namespaces(of: list[App]) -> Iterator[Object]:
@@ -59,7 +70,7 @@ def nodes(of: list[App]) -> Iterator[Object]:
 
 
 def _node(app: App) -> int:
-    return app.number * PODS // _ON_NODE
+    return app.number * PODS_PER_APP // _PODS_PER_NODE
 
 
 def objects_of_app(app: App) -> Iterator[tuple[str, Object]]:
@@ -89,15 +100,15 @@ def _pod_spec(app: App) -> Object:
 
 
 def pod_status(address: str) -> Object:
-    """Return what a kubelet writes once a pod runs."""
+    """Return the status that a kubelet writes for a running pod."""
     conditions = [{"type": kind, "status": "True"} for kind in ("Ready", "ContainersReady")]
     return {"status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}], "conditions": conditions}}
 
 
 def policy(app: App, also: str = "anybody") -> Object:
-    """Return the policy of an application: three others of its namespace, and the account `also`, may call it."""
+    """Return the policy of an application. Three others of its namespace and the account `also` may call it."""
     draw = random.Random(app.number)
-    callers = [f"{app.namespace}/app-{number}" for number in sorted(draw.sample(range(APPS), 3))]
+    callers = [f"{app.namespace}/app-{number}" for number in sorted(draw.sample(range(APPS_PER_NAMESPACE), 3))]
     return {
         "apiVersion": f"{GROUP}/v1alpha2",
         "kind": "AuthorizationPolicy",

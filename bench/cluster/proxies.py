@@ -1,4 +1,4 @@
-"""Proxies that only speak: each has the token of its pod, asks for all resources, and acknowledges what it is sent."""
+"""Simulated proxies: each has the token of its pod, asks for all resources, and acknowledges each response."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["SimulatedProxies", "SimulatedProxy"]
 
 _METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
 _TYPES = (CLUSTER, ENDPOINTS, LISTENER, EXTENSION, SECRET)
-_SECRETS = 2  # a certificate, and what to trust
-_AT_ONCE = 50  # streams that are begun at the same time
-_SECONDS = 300.0
+_SECRETS_PER_PROXY = 2  # an SVID, and a trust bundle
+_MAX_CONCURRENT_CONNECTS = 50
+_TIMEOUT_SECONDS = 300.0
 
 
 class SimulatedProxy:
-    """One stream to the control plane. `waits_for` is what it wants to be told of: an account, in any resource."""
+    """One stream to the control plane, which can wait for a resource that names an account."""
 
     def __init__(self, node: str) -> None:
         self.node = node
@@ -41,11 +41,11 @@ class SimulatedProxy:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, address: str, credentials: grpc.ChannelCredentials, token: str) -> None:
-        """Connect, and answer from now on."""
+        """Connect, and acknowledge every response from now on."""
         self._task = asyncio.create_task(self._run(address, credentials, token))
 
     async def stop(self) -> None:
-        """Hang up."""
+        """Close the stream."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -56,10 +56,10 @@ class SimulatedProxy:
         self._event.clear()
 
     async def acknowledged(self) -> None:
-        """Return once what is waited for was acknowledged. Raises what ended the stream."""
+        """Wait until the expected resource is acknowledged. Raises the error that ended the stream."""
         assert self._task is not None, "it was not started"
         waiting = asyncio.create_task(self._event.wait())
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             await asyncio.wait([waiting, self._task], return_when=asyncio.FIRST_COMPLETED)
         if not waiting.done():
             waiting.cancel()
@@ -92,12 +92,12 @@ class SimulatedProxy:
             self._secrets.update(resource.name for resource in response.resources)
         if self._awaited and self._awaited in content:
             self._awaited = b""
-        if not self._awaited and len(self._secrets) >= _SECRETS and {CLUSTER, LISTENER} <= self._seen:
+        if not self._awaited and len(self._secrets) >= _SECRETS_PER_PROXY and {CLUSTER, LISTENER} <= self._seen:
             self._event.set()
 
 
 class SimulatedProxies:
-    """Proxies of several pods. They wait together."""
+    """Proxies of several pods, which wait together."""
 
     def __init__(self, proxies: Sequence[SimulatedProxy]) -> None:
         self.proxies = proxies
@@ -107,16 +107,16 @@ class SimulatedProxies:
     async def connected(
         cls, channels: Channels, pods: Sequence[tuple[str, str, str]], port: int, account: str
     ) -> AsyncIterator[tuple[SimulatedProxies, float]]:
-        """Connect the proxies of pods, each a namespace, a name and the account; yield them, and the seconds it took.
+        """Connect the proxies of pods, given as (namespace, name, account). Yield them, and the seconds it took.
 
-        That is until each has acknowledged a resource with `account`, and its secrets.
+        A proxy counts as connected when it has acknowledged its secrets and a resource that names `account`.
         """
         tokens = await _tokens(channels, pods)
         [secret] = await channels.send_all([("GET", "/api/v1/namespaces/eastgate-system/secrets/eastgate-ca", None)])
         roots = base64.b64decode(json.loads(secret)["data"]["ca.crt"])
         credentials = grpc.ssl_channel_credentials(roots)
         proxies = [SimulatedProxy(f"{namespace}/{name}") for namespace, name, _ in pods]
-        permits = asyncio.Semaphore(_AT_ONCE)
+        permits = asyncio.Semaphore(_MAX_CONCURRENT_CONNECTS)
 
         async def connect(proxy: SimulatedProxy, token: str) -> None:
             async with permits:
@@ -133,16 +133,16 @@ class SimulatedProxies:
 
     @property
     def received(self) -> int:
-        """Return how many bytes they were sent."""
+        """Return the number of bytes that all proxies have received."""
         return sum(proxy.received for proxy in self.proxies)
 
     def expect(self, account: str) -> None:
-        """Have all wait for a resource that names an account."""
+        """Make all proxies wait for a resource that names an account."""
         for proxy in self.proxies:
             proxy.expect(account)
 
     async def acknowledged(self) -> float:
-        """Return the time at which the last of them had acknowledged it."""
+        """Return the time at which the last proxy has acknowledged it."""
         await asyncio.gather(*(proxy.acknowledged() for proxy in self.proxies))
         return time.perf_counter()
 

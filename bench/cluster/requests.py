@@ -1,4 +1,4 @@
-"""Requests to an API server over connections that stay open: as cheap as can be, since tens of thousands are sent."""
+"""Requests to an API server over connections that stay open. Each is cheap: a run sends tens of thousands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.cluster.objects import App, namespaces, nodes, objects_of_app, pod_st
 __all__ = ["Channel", "Channels", "fill"]
 
 _CONNECTIONS = 8
-_IDLE = 30.0  # seconds after which a connection is opened anew: the server closes those that nobody uses
+_IDLE_SECONDS = 30.0  # after this time a connection is reopened: the server closes idle ones
 
 
 class Channel:
@@ -47,8 +47,8 @@ class Channel:
         self._writer.close()
 
     async def send(self, method: str, path: str, body: object = None) -> bytes:
-        """Send one request, and return the body of the answer. Fails where that is an error; what is there may be."""
-        if time.monotonic() > self._used_at + _IDLE:
+        """Send one request, and return the body of the answer. Fails on an error, except if the object exists."""
+        if time.monotonic() > self._used_at + _IDLE_SECONDS:
             self._writer.close()
             await self._open()
         status, content = await self._exchange(method, path, body)
@@ -79,7 +79,7 @@ class Channel:
         await self._reader.readexactly(2)
 
     async def watch(self, path: str) -> AsyncIterator[Any]:
-        """Watch a collection from `path`, and yield its events. The connection is of no other use then."""
+        """Watch the collection at `path`, and yield its events. The connection cannot be used for anything else."""
         status, _ = await self._ask("GET", path, None)
         assert status == 200, path
         rest = b""
@@ -90,7 +90,7 @@ class Channel:
 
 
 class Channels:
-    """Several connections, which share the work."""
+    """Several connections that share the requests."""
 
     def __init__(self, channels: list[Channel]) -> None:
         self._channels = channels
@@ -102,7 +102,7 @@ class Channels:
             yield cls([await stack.enter_async_context(Channel(server)) for _ in range(_CONNECTIONS)])
 
     async def send_all(self, requests: Iterable[tuple[str, str, object]]) -> list[bytes]:
-        """Send requests in any order; return the answers in their order."""
+        """Send requests in any order. Return the answers in the order of the requests."""
         waiting = enumerate(requests)
         answers: dict[int, bytes] = {}
 
@@ -115,7 +115,7 @@ class Channels:
 
 
 async def fill(channels: Channels, of: list[App]) -> None:
-    """Create all objects of applications, whose pods run then."""
+    """Create all objects of applications, and mark their pods as running."""
     created = [("POST", "/api/v1/namespaces", each) for each in namespaces(of)]
     created += [("POST", "/api/v1/nodes", each) for each in nodes(of)]
     await channels.send_all(created)

@@ -25,12 +25,12 @@ _POLICIES = f"/apis/{GROUP}/v1alpha2/authorizationpolicies"
 _LISTED = ("namespaces", "nodes", "serviceaccounts", "services", "pods")
 _CONTROLLER = "eastgate.dev/policy-controller"
 _REPLICA = "bench"
-_SECONDS = 600.0
+_TIMEOUT_SECONDS = 600.0
 
 
 @asynccontextmanager
 async def running_server() -> AsyncIterator[tuple[ApiServer, Channels]]:
-    """An API server that serves our kinds, and connections to it."""
+    """Yield an API server with Eastgate's CRDs, and connections to it."""
     with TemporaryDirectory(prefix="eastgate-bench-") as folder, ApiServer(Path(folder)) as server:
         server.install("eastgate")
         async with Channels.open(server) as channels:
@@ -38,7 +38,7 @@ async def running_server() -> AsyncIterator[tuple[ApiServer, Channels]]:
 
 
 async def list_everything(server: ApiServer) -> tuple[float, int]:
-    """List what the controller lists too, page by page, and throw it away; return the seconds and the bytes."""
+    """List the same kinds as the controller, page by page. Return the seconds and the bytes."""
     paths = [*(f"/api/v1/{plural}" for plural in _LISTED), _POLICIES]
     size = 0
     async with Channel(server) as channel:
@@ -53,14 +53,14 @@ async def list_everything(server: ApiServer) -> tuple[float, int]:
 
 
 def _continued(page: bytes) -> str | None:
-    """Return where a list goes on, from its head alone."""
+    """Return the `continue` token of a page, read from its first bytes only."""
     head = page[:2000].partition(b'"continue":"')[2]
     return head.partition(b'"')[0].decode() or None
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a process has used: seconds of CPU, and bytes of memory, now and at most."""
+    """The resources of a process: seconds of CPU, and bytes of memory, current and peak."""
 
     cpu: float
     resident: int
@@ -68,7 +68,7 @@ class Used:
 
 
 class RunningReplica:
-    """A replica that is ready. `seconds` is what that took, from its start."""
+    """A ready replica. `seconds` is the time from its start until it was ready."""
 
     def __init__(self, replicas: Replicas, seconds: float) -> None:
         self._replicas = replicas
@@ -81,7 +81,7 @@ class RunningReplica:
         return self._replicas.ports[_REPLICA]["xds"]
 
     def used(self) -> Used:
-        """Return what the process has used so far."""
+        """Return the resources that the process has used so far."""
         process = Path("/proc") / str(self._replicas.processes[_REPLICA].pid)
         times = (process / "stat").read_text().rpartition(")")[2].split()
         sizes = dict(line.split(":") for line in (process / "status").read_text().splitlines() if ":\t" in line)
@@ -97,7 +97,7 @@ class RunningReplica:
 
 @contextmanager
 def _replicas(server: ApiServer) -> Iterator[Replicas]:
-    with suppress(OSError):  # the server has closed a connection that nobody used, and the next is a new one
+    with suppress(OSError):  # the server may have closed an idle connection; the next request opens a new one
         server.request("GET", "/readyz")
     with TemporaryDirectory(prefix="eastgate-bench-") as folder, Replicas(server, Path(folder)) as replicas:
         yield replicas
@@ -110,14 +110,14 @@ async def started(server: ApiServer) -> AsyncIterator[RunningReplica]:
         started_at = time.perf_counter()
         replicas.launch(_REPLICA)
         while not await asyncio.to_thread(replicas.is_ready, _REPLICA):
-            assert time.perf_counter() < started_at + _SECONDS, replicas.logs()
+            assert time.perf_counter() < started_at + _TIMEOUT_SECONDS, replicas.logs()
             assert replicas.processes[_REPLICA].poll() is None, replicas.logs()
             await asyncio.sleep(0.02)
         yield RunningReplica(replicas, time.perf_counter() - started_at)
 
 
 class StatusWatch:
-    """Watches policies as anybody does: when a generation was first seen, and when its status said that it counts."""
+    """A plain watch of policies: when each generation was first seen, and when its status was Programmed."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], dict[int, float]] = {}
@@ -128,7 +128,7 @@ class StatusWatch:
     @classmethod
     @asynccontextmanager
     async def open(cls, server: ApiServer) -> AsyncIterator[StatusWatch]:
-        """Begin with what there is now."""
+        """Start a watch, which begins with the existing policies."""
         watch = cls()
         async with Channel(server) as channel:
             task = asyncio.create_task(watch._follow(channel))
@@ -152,16 +152,16 @@ class StatusWatch:
             self._news.set()
 
     async def seen(self, key: tuple[str, str], generation: int) -> float:
-        """Return when a generation was seen."""
+        """Return the time at which a generation was seen."""
         return await self._when(self._seen, key, generation)
 
     async def programmed(self, key: tuple[str, str], generation: int) -> float:
-        """Return when the status said that a generation is in force."""
+        """Return the time at which the status of a generation was Programmed."""
         return await self._when(self._programmed, key, generation)
 
     async def all_observed(self, policies: int) -> float:
-        """Return when as many policies had a status."""
-        async with asyncio.timeout(_SECONDS):
+        """Return the time at which this many policies had a status."""
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             while len(self._observed) < policies:
                 await self._wait()
         return time.perf_counter()
@@ -169,7 +169,7 @@ class StatusWatch:
     async def _when(
         self, times: dict[tuple[str, str], dict[int, float]], key: tuple[str, str], generation: int
     ) -> float:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             while generation not in times.get(key, {}):
                 await self._wait()
         return times[key][generation]
@@ -186,7 +186,7 @@ def _conditions(obj: Any) -> list[Any]:
 
 
 async def change_policy(channels: Channels, key: tuple[str, str], policy: Any) -> int:
-    """Replace the spec of a policy, and return the generation that it has then."""
+    """Replace the spec of a policy. Return its new generation."""
     namespace, name = key
     path = f"/apis/{GROUP}/v1alpha2/namespaces/{namespace}/authorizationpolicies/{name}"
     [answer] = await channels.send_all([("PATCH", path, {"spec": policy["spec"]})])

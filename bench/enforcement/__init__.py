@@ -1,4 +1,4 @@
-"""What real Envoys make of policies: what rules cost a request and a connection, and how soon a change holds."""
+"""Enforcement by real Envoys: the cost of rules for a request and a connection, and the delay of a change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["draw", "run"]
 
 
 def run(*, quick: bool) -> Iterator[Section]:
-    """All of it."""
+    """Measure all sections of enforcement."""
     if quick:
         yield asyncio.run(Throughput((10, 100), rounds=2, seconds=0.1).run())
         yield asyncio.run(Throughput((10,), rounds=2, seconds=0.1, anything=True).run())

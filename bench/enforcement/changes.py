@@ -1,4 +1,4 @@
-"""From a changed policy to the first request, or connection, that meets it; and where that time goes."""
+"""The time from a changed policy to the first request or connection with the new verdict, and its parts."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from eastgate.dialects import Policy
 __all__ = ["Changes", "enforcing"]
 
 _ROOT = Path(__file__).parent.parent.parent
-_SOON = 10.0  # ms
-_ENOUGH = 10  # samples to judge by
+_MAX_ENFORCED_MS = 10.0
+_MIN_SAMPLES = 10  # for a target
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change, in ms since the call of `put_policy`: until that returned, until the last proxy had said yes, and
-    until the last one was seen to enforce it. `closed`: until a connection that may not be any more was closed.
+    """One change, in ms since the call of `put_policy`: until it returned, until the last proxy had acknowledged, and
+    until the last one was seen to enforce it. `closed`: until a connection that is no longer allowed was closed.
     """
 
     built: float
@@ -45,7 +45,7 @@ class Change:
 
 @asynccontextmanager
 async def enforcing(rules: int, proxies: int, *, http: bool) -> AsyncIterator[tuple[Plane, Enforcement, list[str]]]:
-    """So many rules, enforced by so many proxies."""
+    """Yield a control plane and proxies that enforce this many rules."""
     authority = authority_of(rules, http=http, pods=proxies)
     async with Plane() as plane:
         enforcement = Enforcement(authority, plane.store)
@@ -63,14 +63,14 @@ async def enforcing(rules: int, proxies: int, *, http: bool) -> AsyncIterator[tu
 
 
 def put_policy(enforcement: Enforcement, changed: Policy) -> None:
-    """Change one policy, and publish what becomes of it."""
+    """Change one policy, and publish the resources that follow."""
     news = Manifests(enforcement.authority.settings)
     news.policies.append(changed)
     enforcement.follow(SiteChange(), enforcement.authority.apply(authority_changes.Changes(news)))
 
 
 class _Watcher:
-    """The process that watches."""
+    """The process of `bench.enforcement.watcher`."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -88,7 +88,7 @@ class _Watcher:
             cwd=_ROOT,
         )
         watcher = cls(process)
-        watcher.tell(
+        watcher.send(
             json.dumps(
                 {
                     "chain": str(chain),
@@ -101,14 +101,14 @@ class _Watcher:
         )
         return watcher
 
-    def tell(self, line: str) -> None:
+    def send(self, line: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{line}\n".encode())
 
-    async def hear(self) -> dict[str, Any]:
+    async def receive(self) -> dict[str, Any]:
         assert self._process.stdout is not None
-        heard: dict[str, Any] = json.loads(await self._process.stdout.readline())
-        return heard
+        received: dict[str, Any] = json.loads(await self._process.stdout.readline())
+        return received
 
     async def stop(self) -> None:
         assert self._process.stdin is not None
@@ -117,7 +117,7 @@ class _Watcher:
 
 
 async def changes(rules: int, proxies: int, samples: int, *, http: bool) -> list[Change]:
-    """The last rule changes, and changes back, so many times."""
+    """Measure changes of the last rule, to another rule and back."""
     found = []
     async with enforcing(rules, proxies, http=http) as (plane, enforcement, nodes):
         addresses = [enforcement.sites[node].address for node in nodes]
@@ -126,21 +126,21 @@ async def changes(rules: int, proxies: int, samples: int, *, http: bool) -> list
             other = number % 2 == 0
             changed = policy(rules - 1, http=http, other=other)
             wanted = 200 if not other else 403 if http else 0
-            watcher.tell(str(wanted))
-            before = (await watcher.hear())["before"]
+            watcher.send(str(wanted))
+            before = (await watcher.receive())["before"]
             assert wanted not in before, f"{wanted} before anything has changed"
             began = time.monotonic()
             put_policy(enforcement, changed)
             built = time.monotonic()
             await plane.settled(nodes)
             acked = time.monotonic()
-            heard = await watcher.hear()
-            closed = max(heard["closed"]) if heard["closed"] else None
+            received = await watcher.receive()
+            closed = max(received["closed"]) if received["closed"] else None
             found.append(
                 Change(
                     (built - began) * 1e3,
                     (acked - began) * 1e3,
-                    (max(heard["seen"]) - began) * 1e3,
+                    (max(received["seen"]) - began) * 1e3,
                     (closed - began) * 1e3 if closed is not None else None,
                 )
             )
@@ -149,23 +149,23 @@ async def changes(rules: int, proxies: int, samples: int, *, http: bool) -> list
 
 
 class Changes:
-    """One row for each number of rules and proxies."""
+    """A table with one row for each number of rules and proxies."""
 
     def __init__(self, samples: int) -> None:
         self._samples = samples
         self.section = Section(
             "Enforcement: changes",
             "Wall-clock ms from the call of put_policy with one changed rule until the last proxy was seen to enforce "
-            f"it; medians (and the most) of {samples} changes. request: the next request on an open connection gets "
+            f"it: the median and the most of {samples} changes. request: the next request on an open connection gets "
             "the other verdict (only a filter's configuration changes). connection: the next new connection does (a "
-            "filter chain comes or goes), and an open one that may not be any more is closed. build: until put_policy "
-            "returned, all of which is Python; acked: until all proxies had accepted; the rest is on the wire and in "
-            "Envoy. Another process asks without a pause meanwhile, on the same machine.",
+            "filter chain comes or goes), and an open one that is no longer allowed is closed. build: until put_policy "
+            "returned, all in Python; acked: until all proxies had accepted; the rest is on the wire and in "
+            "Envoy. Another process on the same machine sends requests without a pause.",
             ("rule on", "rules", "proxies", "build", "acked", "enforced", "most", "closed", "most"),
         )
 
     async def add(self, rules: int, proxies: int, *, http: bool) -> None:
-        """Measure one."""
+        """Measure one number of rules and proxies."""
         found = await changes(rules, proxies, self._samples, http=http)
         what = "request" if http else "connection"
         seen, closed = [one.seen for one in found], [one.closed for one in found if one.closed is not None]
@@ -175,12 +175,12 @@ class Changes:
             {"changed": what, "rules": rules, "proxies": proxies, "built_ms": built, "acked_ms": acked,
              "enforced_ms": median(seen), "most_ms": max(seen), "closed_ms": median(closed) if closed else None}
         )  # fmt: skip
-        if http and rules == proxies == 1 and self._samples >= _ENOUGH:
+        if http and rules == proxies == 1 and self._samples >= _MIN_SAMPLES:
             self.section.targets.append(
                 Target(
-                    f"a change of one rule is enforced in under {_SOON:.0f} ms",
+                    f"a change of one rule is enforced in under {_MAX_ENFORCED_MS:.0f} ms",
                     f"{median(seen):.3g} ms",
-                    median(seen) < _SOON,
+                    median(seen) < _MAX_ENFORCED_MS,
                 )
             )
 

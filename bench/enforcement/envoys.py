@@ -1,4 +1,4 @@
-"""Envoys as processes of the benchmark: on a core of their own, their logs thrown away, their CPU time read."""
+"""Envoys as processes of the benchmark: on a core of their own, with their CPU time and memory measured."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ OTHERS = frozenset(_CORES[1:] or _CORES)
 
 
 class Envoy:
-    """One process. Its access log is written, and thrown away."""
+    """One Envoy process. Its access log is written and discarded."""
 
     def __init__(self, bootstrap: Plain, node: str, log: Path, cores: frozenset[int] = frozenset(_CORES)) -> None:
         command = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), str(find_envoy()), *_FLAGS]
         self._log = log
-        with on_cores(cores), log.open("wb") as said:
+        with on_cores(cores), log.open("wb") as errors:
             self._process = subprocess.Popen(
                 [*command, "--service-node", node, "--service-cluster", "bench"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=errors,
                 cwd="/",
                 start_new_session=True,
             )
@@ -63,19 +63,19 @@ class Envoy:
         self._process.wait()
 
     def cpu_seconds(self) -> float:
-        """What all of its threads have used, to the nanosecond."""
+        """Return the CPU time of all its threads, to the nanosecond."""
         tasks = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
         return sum(int(one.read_text(encoding="ascii").split()[0]) for one in tasks) / 1e9
 
     def resident_bytes(self) -> int:
-        """What it holds of the machine's memory now."""
+        """Return its resident memory."""
         held = Path(f"/proc/{self._process.pid}/statm").read_text(encoding="ascii").split()[1]
         return int(held) * resource.getpagesize()
 
 
 @contextmanager
 def on_cores(cores: frozenset[int]) -> Iterator[None]:
-    """What this thread does or starts meanwhile runs there."""
+    """Run this thread, and the processes that it starts, on these cores."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -85,7 +85,7 @@ def on_cores(cores: frozenset[int]) -> Iterator[None]:
 
 
 def until(ready: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
-    """Wait, and fail where it takes too long."""
+    """Wait until `ready()` is true. Raises TimeoutError with the text `what`."""
     ends = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > ends:

@@ -1,9 +1,8 @@
-"""Load, from one thread of Python: requests on many open connections, or connections with one request each.
+"""Load from one Python thread: requests on many open connections, or connections with one request each.
 
-Each connection has one request on its way at any time, and of the answers only the first bytes and the size are looked
-at. What that costs here is a small part of what it costs an Envoy, so that Envoy is what is measured. (A batch of
-requests in one write would cost still less, but Envoy closes connections on which more than two answers of its own
-would wait.)
+Each connection has one request in flight at any time. The load checks only the first bytes and the size of an answer.
+That costs a small part of Envoy's own work, so that the load measures Envoy. (Batches of requests in one write would
+cost still less, but Envoy closes connections on which more than two of its own answers wait.)
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from bench.enforcement.envoys import Envoy
 
 __all__ = ["Load", "Measured", "accepts", "answer", "connected", "connections", "request"]
 
-_CONNECTIONS = 32
-_FEWEST = 4
-_WAITING = 0.02  # seconds for which a round of all connections may last, about
-_AT_ONCE = 16
-_CHUNK = 1 << 16
-_PATIENCE = 60.0
+_MAX_CONNECTIONS = 32
+_MIN_CONNECTIONS = 4
+_ROUND_SECONDS = 0.02  # about, for one request on each connection
+_PENDING_CONNECTIONS = 16
+_READ_BYTES = 1 << 16
+_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was done in a while, and what it cost the process under test."""
+    """The requests or connections of one round, and their cost for the process under test."""
 
     count: int
     seconds: float
@@ -37,24 +36,24 @@ class Measured:
 
     @property
     def rate(self) -> float:
-        """How many there were in a second."""
+        """Return the count per second."""
         return self.count / self.seconds
 
     @property
     def cpu_us(self) -> float:
-        """CPU microseconds for each."""
+        """Return the CPU microseconds for each."""
         return self.cpu / max(self.count, 1) * 1e6
 
 
 def request(path: str) -> bytes:
-    """A small request."""
+    """Return a small GET request."""
     return f"GET {path} HTTP/1.1\r\nhost: server.shop\r\n\r\n".encode()
 
 
 class Load:
-    """Connections through some sockets, on which the same answer is wanted to every request.
+    """Open connections through sockets. Every request must get the same answer.
 
-    Without `connections`, their number follows from how long the first answer takes.
+    Without `connections`, their number follows from the latency of the first answer.
     """
 
     def __init__(self, requests: list[tuple[Path, bytes]], status: int, connections: int | None = None) -> None:
@@ -68,19 +67,19 @@ class Load:
             took = time.monotonic() - began
         assert got.startswith(self._begins), f"wanted {status}, got {got[:60]!r}"
         self._size = len(got)
-        count = connections or max(len(requests), _FEWEST, min(_CONNECTIONS, int(_WAITING / took)))
+        count = connections or max(len(requests), _MIN_CONNECTIONS, min(_MAX_CONNECTIONS, int(_ROUND_SECONDS / took)))
         chosen = (requests[number % len(requests)] for number in range(count))
         self._lines = [(self._stack.enter_context(connected(path)), one) for path, one in chosen]
         for line, one in self._lines:
-            answer(line, one)  # a connection that is silent at its beginning is not taken for HTTP
+            answer(line, one)  # Envoy does not take a connection for HTTP that is silent at its start
 
     def close(self) -> None:
-        """No more."""
+        """Close the connections."""
         self._stack.close()
 
     def run(self, seconds: float, envoy: Envoy) -> Measured:
-        """Keep Envoy busy for that long. Requests that are on their way when it begins do not count, nor those that
-        are at its end.
+        """Keep Envoy busy for some seconds. Requests in flight at the start and at the end do not
+        count.
         """
         for line, one in self._lines:
             line.sendall(one)
@@ -101,17 +100,17 @@ class Load:
             line.sendall(one)
 
     def _receive(self, line: socket.socket) -> None:
-        data = line.recv(_CHUNK)
+        data = line.recv(_READ_BYTES)
         while 0 < len(data) < self._size:
-            data += line.recv(_CHUNK)
+            data += line.recv(_READ_BYTES)
         assert data.startswith(self._begins), f"got {data[:60]!r}"
         assert len(data) == self._size, f"an answer of {len(data)} bytes instead of {self._size}"
 
 
 def connected(path: Path) -> socket.socket:
-    """Return a connection to a socket."""
+    """Return a connection to a unix socket."""
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    line.settimeout(_PATIENCE)
+    line.settimeout(_TIMEOUT_SECONDS)
     try:
         line.connect(str(path))
     except OSError:
@@ -121,7 +120,7 @@ def connected(path: Path) -> socket.socket:
 
 
 def accepts(path: Path) -> bool:
-    """Whether somebody listens there: the file is there a little earlier."""
+    """Return whether a process listens on the socket. Its file exists a little earlier."""
     try:
         connected(path).close()
     except OSError:
@@ -130,11 +129,11 @@ def accepts(path: Path) -> bool:
 
 
 def answer(line: socket.socket, one: bytes) -> bytes:
-    """The whole answer to one request."""
+    """Send one request, and return the whole answer."""
     line.sendall(one)
     data = b""
     while True:
-        more = line.recv(_CHUNK)
+        more = line.recv(_READ_BYTES)
         assert more, f"closed after {data!r}"
         data += more
         head, end, body = data.partition(b"\r\n\r\n")
@@ -143,14 +142,14 @@ def answer(line: socket.socket, one: bytes) -> bytes:
 
 
 def connections(path: Path, one: bytes, seconds: float, envoy: Envoy) -> Measured:
-    """New connections for that long, each with one request, and each closed when it is answered."""
-    lines = deque(_asked(path, one) for _ in range(_AT_ONCE))
+    """Open new connections for some seconds, each with one request, and close each after its answer."""
+    lines = deque(_asked(path, one) for _ in range(_PENDING_CONNECTIONS))
     done = 0
     try:
         cpu, began = envoy.cpu_seconds(), time.monotonic()
         while time.monotonic() - began < seconds:
             with lines.popleft() as line:
-                got = line.recv(_CHUNK)
+                got = line.recv(_READ_BYTES)
             assert got.startswith(b"HTTP/1.1 200 "), f"got {got[:60]!r}"
             done += 1
             lines.append(_asked(path, one))

@@ -1,5 +1,5 @@
-"""The Envoy on the other side: it makes mTLS of plain connections, each of its sockets as one caller to one door, so
-that Python has no handshakes and no ciphers to do. It also is the application, where one is needed.
+"""The origin: an Envoy that adds mTLS to plain connections. Each of its sockets is one caller of one port, so
+that Python does no TLS. It is also the application, for a port that needs one.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from pathlib import Path
 from eastgate.control.identity import Svid
 from eastgate.envoy.config.typed import Plain, filter_, typed
 
-__all__ = ["Way", "answered_by_envoy", "answering", "origin"]
+__all__ = ["ClientSocket", "answered_by_envoy", "answering", "origin"]
 
 _ANSWER = "ok\n"
 _NETWORK = "envoy.extensions.filters.network"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A socket, and where it leads, as whom."""
+class ClientSocket:
+    """A unix socket, the port to which it leads, and the SVID that the port sees."""
 
     socket: Path
     address: str
@@ -27,15 +27,15 @@ class Way:
     svid: Svid
 
 
-def origin(ways: Iterable[Way], app: Path) -> Plain:
-    """The whole configuration."""
-    whole = typed("envoy.extensions.filters.http.buffer.v3.Buffer", max_request_bytes=1 << 16)  # or Envoy hangs up
+def origin(clients: Iterable[ClientSocket], app: Path) -> Plain:
+    """Return the whole configuration of the origin."""
+    whole = typed("envoy.extensions.filters.http.buffer.v3.Buffer", max_request_bytes=1 << 16)  # or Envoy closes
     listeners = [_listener("app", app, answered_by_envoy([filter_("buffer", whole)]))]
     clusters = []
-    for number, way in enumerate(ways):
-        proxy = typed(f"{_NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix="way", cluster=f"way-{number}")
-        listeners.append(_listener(f"way-{number}", way.socket, proxy))
-        clusters.append(_cluster(f"way-{number}", way))
+    for number, client in enumerate(clients):
+        proxy = typed(f"{_NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix="client", cluster=f"client-{number}")
+        listeners.append(_listener(f"client-{number}", client.socket, proxy))
+        clusters.append(_cluster(f"client-{number}", client))
     return {"static_resources": {"listeners": listeners, "clusters": clusters}}
 
 
@@ -45,7 +45,7 @@ def _listener(name: str, socket: Path, config: Plain) -> Plain:
 
 
 def answering(name: str) -> Plain:
-    """Routes that lead nowhere: Envoy answers itself."""
+    """Return a RouteConfiguration that makes Envoy answer itself."""
     return {"name": name, "virtual_hosts": [_host()]}
 
 
@@ -55,7 +55,7 @@ def _host() -> Plain:
 
 
 def answered_by_envoy(filters: Iterable[Plain] = (), **options: object) -> Plain:
-    """HTTP, with these filters."""
+    """Return an HTTP connection manager with these filters that answers every request itself."""
     return typed(
         f"{_NETWORK}.http_connection_manager.v3.HttpConnectionManager",
         stat_prefix="app",
@@ -67,11 +67,11 @@ def answered_by_envoy(filters: Iterable[Plain] = (), **options: object) -> Plain
     )
 
 
-def _cluster(name: str, way: Way) -> Plain:
-    address = {"socket_address": {"address": way.address, "port_value": way.port}}
+def _cluster(name: str, client: ClientSocket) -> Plain:
+    address = {"socket_address": {"address": client.address, "port_value": client.port}}
     certificate = {
-        "certificate_chain": {"inline_string": way.svid.chain},
-        "private_key": {"inline_string": way.svid.private_key},
+        "certificate_chain": {"inline_string": client.svid.chain},
+        "private_key": {"inline_string": client.svid.private_key},
     }
     context = typed(
         "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",

@@ -1,4 +1,4 @@
-"""A control plane for the benchmark, in this process: what `eastgate up` has, without its reading of logs."""
+"""A control plane for the benchmark, in this process: the one of `eastgate up`, without its reading of logs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 
 from bench.enforcement.envoys import Envoy
-from bench.enforcement.origin import Way, origin
+from bench.enforcement.origin import ClientSocket, origin
 from bench.enforcement.rules import SERVER
 from bench.plans import TRUST_DOMAIN
 from eastgate.control.identity import EmbeddedCa, Svid, TrustBundles
@@ -28,11 +28,11 @@ from eastgate.local.proxies import wait_until_listening
 __all__ = ["PORT", "Plane"]
 
 PORT = 8080
-_PATIENCE = 120.0
+_TIMEOUT_SECONDS = 120.0
 
 
 class Plane:
-    """Serves its store; starts proxies and the origin. All of it ends with the block."""
+    """A control plane with its proxies and the origin. All of them end with the `async with` block."""
 
     def __init__(self) -> None:
         self.store = Store()
@@ -57,18 +57,18 @@ class Plane:
         await self._stack.__aexit__(kind, error, trace)
 
     def svid(self, identity: str) -> Svid:
-        """The certificate of anyone."""
+        """Return the SVID of an identity."""
         if identity not in self._svids:
             self._svids[identity] = self._authority.issue(identity)
         return self._svids[identity]
 
     @property
     def bundles(self) -> TrustBundles:
-        """Whom all believe."""
+        """Return the trust bundles of every proxy."""
         return self._authority.bundles
 
     def secrets(self) -> list[XdsResource]:
-        """What every server has."""
+        """Return the secrets of a server: its SVID and the trust bundle."""
         svid, bundles = self.svid(SERVER), self.bundles
         return [
             svid_secret(svid.chain.encode(), svid.private_key.encode()),
@@ -76,11 +76,11 @@ class Plane:
         ]
 
     def addresses(self, nodes: Iterable[str]) -> Mapping[str, str]:
-        """One for each."""
+        """Return a loopback address for each node."""
         return self._addresses.assign(nodes)
 
     def sites(self, nodes: Iterable[str]) -> dict[str, ProxySite]:
-        """Proxies with one port, all before the same application."""
+        """Return sites of proxies with one port, all before the same application."""
         assigned = self.addresses(nodes)
         return {
             node: ProxySite(node, at, {PORT: PORT}, {PORT: SocketAddress(str(self.app))})
@@ -88,16 +88,16 @@ class Plane:
         }
 
     async def start(self, nodes: Iterable[str], cores: frozenset[int] | None = None) -> None:
-        """Proxies of these nodes; returns when they have what the store has for them."""
+        """Start the proxies of these nodes, and wait until they have their resources."""
         names = list(nodes)
         for node in names:
             config = bootstrap(node, f"{self.folder}/ads", self.tokens.issue(node))
             self._run(node, config, cores)
         await self.settled(names)
 
-    def start_origin(self, ways: Iterable[Way], cores: frozenset[int] | None = None) -> None:
-        """The other side."""
-        self._run("origin", origin(ways, self.app), cores)
+    def start_origin(self, clients: Iterable[ClientSocket], cores: frozenset[int] | None = None) -> None:
+        """Start the origin."""
+        self._run("origin", origin(clients, self.app), cores)
 
     def _run(self, node: str, config: object, cores: frozenset[int] | None) -> None:
         assert isinstance(config, dict)
@@ -106,14 +106,14 @@ class Plane:
         self.envoys[node] = self._stack.enter_context(envoy)
 
     async def settled(self, nodes: Iterable[str]) -> None:
-        """Wait until these proxies run what they are to run; fail where one has rejected something."""
+        """Wait until these proxies have acknowledged all their resources. Fails if one rejects a resource."""
         names = list(nodes)
-        await asyncio.gather(*(self.server.wait_settled(node, _PATIENCE) for node in names))
+        await asyncio.gather(*(self.server.wait_settled(node, _TIMEOUT_SECONDS) for node in names))
         for node in names:
             status = self.server.status(node)
             assert status is not None
             assert not status.rejected, f"{node} has rejected {status.rejected}"
 
     async def listening(self, wanted: Iterable[tuple[str, int]]) -> None:
-        """Wait until these ports are open."""
-        await wait_until_listening(set(wanted), _PATIENCE)
+        """Wait until these ports accept connections."""
+        await wait_until_listening(set(wanted), _TIMEOUT_SECONDS)

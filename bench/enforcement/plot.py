@@ -1,4 +1,4 @@
-"""The chart for the README: the throughput that rules leave, against their number. SVG, written by hand."""
+"""The chart of throughput against the number of rules, for the README. The SVG is written without a library."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NAMES = {
     "by certificate": ("a list, by certificate", "#7b5ea7"),
 }
 _PARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
-_GAP = 15.0  # between labels
+_LABEL_GAP_PX = 15.0
 
 
 def draw(results: Path, to: Path) -> bool:
-    """Read what a run has saved, and write the chart; tells whether there was anything to draw."""
+    """Read the JSON of a run, and write the chart. Return whether there was anything to draw."""
     lines = points_of(json.loads(results.read_text(encoding="utf-8")))
     if lines:
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -33,10 +33,10 @@ def draw(results: Path, to: Path) -> bool:
     return bool(lines)
 
 
-def points_of(told: Mapping[str, Any]) -> dict[str, Line]:
-    """The lines: rules and the part of the throughput, by what enforces them."""
+def points_of(saved: Mapping[str, Any]) -> dict[str, Line]:
+    """Return the lines of the chart: numbers of rules and parts of the throughput, by enforcer."""
     lines: dict[str, Line] = {}
-    for section in told["sections"]:
+    for section in saved["sections"]:
         for point in section["points"]:
             if point.get("enforced") in _NAMES and point["which"] == "last":
                 lines.setdefault(point["enforced"], []).append((point["rules"], point["part"]))
@@ -44,7 +44,7 @@ def points_of(told: Mapping[str, Any]) -> dict[str, Line]:
 
 
 def svg(lines: Mapping[str, Line]) -> str:
-    """Rules on a logarithmic axis, the part of the throughput on a plain one."""
+    """Return the chart: rules on a logarithmic axis, the part of the throughput on a linear one."""
     sizes = [x for line in lines.values() for x, _ in line]
     low, high = math.floor(math.log10(min(sizes))), math.ceil(math.log10(max(sizes)))
     scale = _Scale(low, max(high, low + 1))
@@ -100,11 +100,11 @@ def _line(kind: str, line: Line, scale: _Scale) -> str:
 
 
 def _labels(lines: Mapping[str, Line], scale: _Scale) -> Iterator[str]:
-    """At the end of each line, with the value there; moved apart where they would meet."""
+    """Yield a label with the last value at the end of each line. Labels that would overlap are moved apart."""
     last = math.inf
     for y, kind, (x, part) in sorted(((scale.y(line[-1][1]), kind, line[-1]) for kind, line in lines.items()))[::-1]:
-        last = min(y, last - _GAP)
+        last = min(y, last - _LABEL_GAP_PX)
         name, colour = _NAMES[kind]
         bold = ' font-weight="600"' if kind == "Eastgate" else ""
-        told = escape(f"{name}: {part:.2g}")
-        yield f'<text x="{scale.x(x) + 8:.1f}" y="{last + 4:.1f}" fill="{colour}"{bold}>{told}</text>'
+        label = escape(f"{name}: {part:.2g}")
+        yield f'<text x="{scale.x(x) + 8:.1f}" y="{last + 4:.1f}" fill="{colour}"{bold}>{label}</text>'

@@ -1,4 +1,4 @@
-"""The policies that are enforced: rule `n` is for an identity, a path and methods of its own. And what peers emit."""
+"""The enforced policies: rule `n` has its own identity, path and methods. And the same rules as Istio writes them."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def _account(number: int) -> tuple[str, str]:
 
 
 def identity(number: int) -> str:
-    """Whom a rule is for."""
+    """Return the identity that a rule names."""
     return service_account_id(TRUST_DOMAIN, *_account(number))
 
 
 def path(number: int) -> str:
-    """What it lets them ask for."""
+    """Return the path that a rule allows."""
     return f"/api/things-{number % _PATHS}"
 
 
 def policy(number: int, *, http: bool, other: bool = False, anything: bool = False) -> Policy:
-    """One policy of one rule. `other`: the same policy, changed to let in something, or someone, else.
+    """Return a policy with one rule. `other`: the same policy with another path or account.
 
-    `anything`: it is about requests, and lets its caller ask for all of them.
+    `anything`: a request policy that allows its caller every request.
     """
     account = "/".join(("elsewhere", f"other-{number}") if other and not http else _account(number))
     rule = RulePlan(accounts=(account,))
@@ -69,20 +69,20 @@ def policy(number: int, *, http: bool, other: bool = False, anything: bool = Fal
 
 
 def pod(number: int) -> Pod:
-    """One of those that all policies target."""
+    """Return a pod that all policies target."""
     return Pod("shop", f"server-{number}", labels={"app": "server"}, service_account="server")
 
 
 def authority_of(rules: int, *, http: bool, pods: int = 1, anything: bool = False) -> Authority:
-    """A world with nothing in it but the pods, and as many policies as there are rules."""
+    """Return a world with only the pods, and one policy for each rule."""
     policies = [policy(number, http=http, anything=anything) for number in range(rules)]
     return Authority(Manifests(SETTINGS, [pod(number) for number in range(pods)], policies))
 
 
 def classic_rules(rules: int, kind: str, fields: Plain, compared: str, *, anything: bool = False) -> Any:
-    """A list as Istio writes it: for each rule a policy, in which ALL of who, method and path are ORs of one or more.
+    """Return the rules as Istio writes them: an RBAC policy for each, with ALL of caller, method and path.
 
-    `kind` is how a caller is known: by filter state, as in its waypoints, or by the certificate, as in its sidecars.
+    `kind` names the source of the caller: filter state, as in waypoints, or the certificate, as in sidecars.
     """
     policies = {}
     for number in range(rules):

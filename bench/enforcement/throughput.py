@@ -1,4 +1,4 @@
-"""What rules cost a request: our trees beside lists of rules, and both beside no rules, all in one Envoy."""
+"""The cost of rules for a request: our trees, lists of rules, and no rules, all in one Envoy."""
 
 from __future__ import annotations
 
@@ -9,30 +9,36 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
-from bench.enforcement.doors import NODE, bare, listed, ours, unruled
 from bench.enforcement.envoys import OTHERS, UNDER_TEST, on_cores, until
+from bench.enforcement.listeners import (
+    NODE,
+    eastgate_resources,
+    list_resources,
+    resources_without_rules,
+    single_listener_resources,
+)
 from bench.enforcement.load import Load, Measured, accepts, request
-from bench.enforcement.origin import Way
+from bench.enforcement.origin import ClientSocket
 from bench.enforcement.plane import Plane
 from bench.enforcement.rules import STRANGER, identity, path
 from bench.report import Section, Target
 from eastgate.envoy.server.resources import XdsResource
 
-__all__ = ["NONE", "OURS", "Throughput"]
+__all__ = ["NO_POLICY", "OURS", "Throughput"]
 
-NONE, OURS, LIST, BARE, BY_CERTIFICATE = "no policy", "Eastgate", "list", "one listener", "by certificate"
-"""Eastgate's chain of listeners: without rules, with its trees, with a list in their place. And TLS and HTTP in one
-listener, as Istio's sidecars have them: without rules, and with a list that looks at the certificate."""
+NO_POLICY, OURS, LIST, BARE, BY_CERTIFICATE = "no policy", "Eastgate", "list", "one listener", "by certificate"
+"""The first three are Eastgate's listeners: without rules, with its trees, and with a list instead. The others have TLS
+and HTTP in one listener, as Istio's sidecars do: without rules, and with a list that compares the certificate."""
 LAST, ANY, DENIED = "last", "any", "denied"
 
 _FIRST_PORT = 8001
-_SOME = 4  # callers, where it may be any rule that matches
-_MANY, _LEAST, _FASTER = 10_000, 0.85, 100
+_ANY_CALLERS = 4  # callers of the case ANY
+_TARGET_RULES, _MIN_PART, _MIN_SPEEDUP = 10_000, 0.85, 100
 
 
 @dataclass(slots=True)
 class Case:
-    """A door, what is asked there, and what came of it."""
+    """A port, the requests that are sent to it, and the measured rounds."""
 
     kind: str
     rules: int
@@ -47,7 +53,7 @@ class Case:
 
 
 class Throughput:
-    """All cases at all sizes. `anything`: rules let a caller ask for all there is, and are about who it is alone."""
+    """All cases at all sizes. `anything`: each rule allows its caller every request."""
 
     def __init__(self, sizes: tuple[int, ...], rounds: int, seconds: float, *, anything: bool = False) -> None:
         self.sizes, self.rounds, self.seconds, self.anything = sizes, rounds, seconds, anything
@@ -55,7 +61,7 @@ class Throughput:
         self._by_name: dict[tuple[object, ...], Case] = {(one.kind, one.rules, one.which): one for one in self.cases}
 
     async def run(self) -> Section:
-        """Set up, measure in turns, tell."""
+        """Start the Envoys, measure the cases in turns, and return the table."""
         async with Plane() as plane:
             await self._set_up(plane)
             with ExitStack() as stack, on_cores(OTHERS):
@@ -73,25 +79,25 @@ class Throughput:
     async def _set_up(self, plane: Plane) -> None:
         address = plane.addresses([NODE])[NODE]
         resources = plane.secrets()
-        doors = {case.port: case for case in self.cases}
-        for port, case in doors.items():
-            resources += _made(case, address, port, anything=self.anything)
+        listeners = {case.port: case for case in self.cases}
+        for port, case in listeners.items():
+            resources += _case_resources(case, address, port, anything=self.anything)
         plane.store.put(NODE, resources)
         await plane.start([NODE], UNDER_TEST)
-        ways = [
-            Way(_socket(plane, port, who), address, port, plane.svid(who))
+        clients = [
+            ClientSocket(_socket(plane, port, who), address, port, plane.svid(who))
             for port, who in sorted({(case.port, who) for case in self.cases for who, _ in case.asked})
         ]
-        plane.start_origin(ways, OTHERS)
-        await plane.listening((address, port) for port in doors)
-        until(lambda: all(accepts(way.socket) for way in ways), "the origin does not listen")
+        plane.start_origin(clients, OTHERS)
+        await plane.listening((address, port) for port in listeners)
+        until(lambda: all(accepts(client.socket) for client in clients), "the origin does not listen")
 
-    # What was found
+    # Results
 
     def _section(self) -> Section:
         section = Section(
             "Enforcement: requests, by caller alone" if self.anything else "Enforcement: requests",
-            "The same for rules that each let one identity ask for anything."
+            "The same for rules that each allow one identity every request."
             if self.anything
             else "Requests per second on open connections with mTLS, and CPU us of the Envoy under test for each: one "
             "worker on a core of its own, which answers by itself (direct_response). Medians of rounds in turns. Each "
@@ -106,28 +112,28 @@ class Throughput:
         for rules in self.sizes:
             asked = (LAST,) if self.anything else (LAST, ANY, DENIED)
             section.rows += [self._row(rules, which, section) for which in asked]
-        for kind, what in ((NONE, "Eastgate's listeners"), (BARE, "one listener")):
+        for kind, what in ((NO_POLICY, "Eastgate's listeners"), (BARE, "one listener")):
             rate, cpu = self._found(kind, 0, LAST)
             section.notes.append(f"{what} without rules: {rate:,.0f} req/s, {cpu:.3g} us")
             section.points.append({"enforced": kind, "rules": 0, "which": LAST, "rate": rate, "cpu_us": cpu})
-        if _MANY in self.sizes:
+        if _TARGET_RULES in self.sizes:
             section.targets = list(self._targets())
         return section
 
     def _targets(self) -> Iterator[Target]:
         if not self.anything:
-            part = self._ratio((OURS, _MANY, LAST), (NONE, 0, LAST))
-            wanted = f"{_MANY:,} rules leave {_LEAST} of the throughput without rules"
-            yield Target(wanted, f"{part:.2f}", part >= _LEAST)
+            part = self._ratio((OURS, _TARGET_RULES, LAST), (NO_POLICY, 0, LAST))
+            wanted = f"{_TARGET_RULES:,} rules leave {_MIN_PART} of the throughput without rules"
+            yield Target(wanted, f"{part:.2f}", part >= _MIN_PART)
             return
-        faster = self._ratio((OURS, _MANY, LAST), (BY_CERTIFICATE, _MANY, LAST))
-        wanted = f"{_MANY:,} rules on callers are enforced {_FASTER} times as fast as by a list on certificates"
-        yield Target(wanted, f"{faster:.0f} times", faster >= _FASTER)
+        faster = self._ratio((OURS, _TARGET_RULES, LAST), (BY_CERTIFICATE, _TARGET_RULES, LAST))
+        wanted = f"{_TARGET_RULES:,} caller rules run {_MIN_SPEEDUP} times as fast as in a list on certificates"
+        yield Target(wanted, f"{faster:.0f} times", faster >= _MIN_SPEEDUP)
 
     def _row(self, rules: int, which: str, section: Section) -> list[str | float]:
         row: list[str | float] = [rules, which]
         times: list[str | float] = []
-        for kind, base in ((OURS, NONE), (LIST, NONE), (BY_CERTIFICATE, BARE)):
+        for kind, base in ((OURS, NO_POLICY), (LIST, NO_POLICY), (BY_CERTIFICATE, BARE)):
             if (kind, rules, which) not in self._by_name:
                 row += ["-"] * 3
                 times.append("-")
@@ -147,14 +153,14 @@ class Throughput:
         return median(one.rate for one in found), median(one.cpu_us for one in found)
 
     def _ratio(self, one: tuple[str, int, str], other: tuple[str, int, str]) -> float:
-        """Of throughputs in the same round."""
+        """Return the median ratio of throughputs in the same round."""
         pairs = zip(self._by_name[one].found, self._by_name[other].found, strict=True)
         return median(a.rate / b.rate for a, b in pairs)
 
 
 def _cases(sizes: tuple[int, ...], asked: tuple[str, ...]) -> Iterator[Case]:
     port = _FIRST_PORT
-    for kind in (NONE, BARE):
+    for kind in (NO_POLICY, BARE):
         yield Case(kind, 0, LAST, port, [(identity(0), request(path(0)))])
         port += 1
     for kind, questions in ((OURS, (LAST, ANY, DENIED)), (LIST, (LAST, DENIED)), (BY_CERTIFICATE, (LAST,))):
@@ -167,14 +173,16 @@ def _cases(sizes: tuple[int, ...], asked: tuple[str, ...]) -> Iterator[Case]:
 def _asked(rules: int, which: str) -> Iterator[tuple[str, bytes]]:
     if which == DENIED:
         yield STRANGER, request(path(rules - 1))
-    for number in {LAST: [rules - 1], ANY: Random(rules).sample(range(rules), _SOME), DENIED: []}[which]:
+    for number in {LAST: [rules - 1], ANY: Random(rules).sample(range(rules), _ANY_CALLERS), DENIED: []}[which]:
         yield identity(number), request(path(number))
 
 
-def _made(case: Case, address: str, port: int, *, anything: bool) -> list[XdsResource]:
-    if case.kind == NONE:
-        return unruled(address, port)
-    return {OURS: ours, LIST: listed}.get(case.kind, bare)(address, port, case.rules, anything=anything)
+def _case_resources(case: Case, address: str, port: int, *, anything: bool) -> list[XdsResource]:
+    if case.kind == NO_POLICY:
+        return resources_without_rules(address, port)
+    return {OURS: eastgate_resources, LIST: list_resources}.get(case.kind, single_listener_resources)(
+        address, port, case.rules, anything=anything
+    )
 
 
 def _socket(plane: Plane, port: int, who: str) -> Path:

@@ -1,8 +1,8 @@
-"""A process that sees when a change is enforced: `python -m bench.enforcement.watcher`, one JSON on each line.
+"""A process that sees when a change is enforced: `python -m bench.enforcement.watcher`. It speaks lines of JSON.
 
-It is given a certificate and addresses first. Then, each time, the status to wait for: it says when it still sees
-another one everywhere, then asks again and again, without a pause, and says when each address had given the new one.
-Status 0 is a connection that is closed. Times are of the monotonic clock, which all processes share.
+The first line of its input has a certificate and addresses. Each further line is a status to wait for. The process
+prints the statuses that it sees before, then sends requests without a pause, and prints when each address had the new
+status. Status 0 means a closed connection. Times are of the monotonic clock, which all processes share.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 
 __all__ = ["main"]
 
-_PATIENCE = 60.0
-_CHUNK = 1 << 16
+_TIMEOUT_SECONDS = 60.0
+_READ_BYTES = 1 << 16
 
 
 class _Watched:
-    """One address, asked on one open connection, or on a new one each time."""
+    """One address, with requests on one open connection, or on a new one each time (`anew`)."""
 
     def __init__(self, at: Sequence[Any], context: ssl.SSLContext, asked: bytes, *, anew: bool) -> None:
         self._at = (str(at[0]), int(at[1]))
@@ -35,7 +35,7 @@ class _Watched:
         self.closed: float | None = None
 
     def status(self) -> int:
-        """What it says now."""
+        """Send a request, and return its status."""
         if self._anew:
             with contextlib.suppress(OSError), self._connected() as line:
                 return _ask(line, self._asked)
@@ -45,13 +45,13 @@ class _Watched:
         return _ask(self._line, self._asked)
 
     def hold(self) -> threading.Thread:
-        """Keep a connection open, and notice when it is closed."""
+        """Keep a connection open in a thread that notes when it is closed."""
         line = self._connected()
         assert _ask(line, self._asked) == 200
 
         def wait() -> None:
             with contextlib.suppress(OSError), line:
-                line.recv(_CHUNK)
+                line.recv(_READ_BYTES)
             self.closed = time.monotonic()
 
         thread = threading.Thread(target=wait)
@@ -59,17 +59,17 @@ class _Watched:
         return thread
 
     def _connected(self) -> ssl.SSLSocket:
-        plain = socket.create_connection(self._at, _PATIENCE)
+        plain = socket.create_connection(self._at, _TIMEOUT_SECONDS)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return self._context.wrap_socket(plain)
 
 
 def _ask(line: ssl.SSLSocket, asked: bytes) -> int:
-    """The status; answers are small enough to come in one piece, or in two."""
+    """Send a request, and return the status of the answer, or 0 if the connection closes."""
     line.sendall(asked)
     data = b""
     while True:
-        more = line.recv(_CHUNK)
+        more = line.recv(_READ_BYTES)
         if not more:
             return 0
         data += more
@@ -79,7 +79,7 @@ def _ask(line: ssl.SSLSocket, asked: bytes) -> int:
 
 
 def main() -> None:
-    """Until there is nothing to wait for any more."""
+    """Watch until the input ends."""
     given = json.loads(sys.stdin.readline())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -90,19 +90,19 @@ def main() -> None:
         wanted = int(line)
         before = [one.status() for one in watched]
         held = [one.hold() for one in watched] if anew and wanted == 0 else []
-        _say({"before": before})
+        _print_json({"before": before})
         seen: dict[int, float] = {}
         while len(seen) < len(watched):
             for place, one in enumerate(watched):
                 if place not in seen and one.status() == wanted:
                     seen[place] = time.monotonic()
         for thread in held:
-            thread.join(_PATIENCE)
-        _say({"seen": list(seen.values()), "closed": [one.closed for one in watched] if held else []})
+            thread.join(_TIMEOUT_SECONDS)
+        _print_json({"seen": list(seen.values()), "closed": [one.closed for one in watched] if held else []})
 
 
-def _say(told: object) -> None:
-    print(json.dumps(told), flush=True)
+def _print_json(value: object) -> None:
+    print(json.dumps(value), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What enforcing holds in memory: the control plane, in a process of its own, and its proxies."""
+"""The memory that enforcement needs: the control plane, in a process of its own, and its proxies."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from bench.report import Section
 
 __all__ = ["child", "run"]
 
-_LIMIT = 120.0
+_MAX_CPU_SECONDS = 120.0
 _KINDS = {"request": True, "connection": False}
 
 
 def run(cases: tuple[tuple[str, int, int], ...]) -> Section:
-    """One row for each kind and number of rules, and number of proxies."""
+    """Measure each kind and number of rules, and number of proxies; one row for each."""
     section = Section(
         "Enforcement: memory",
-        "MB. control plane: what a process grows by, from before it makes the policies until all proxies enforce them "
+        "MB. control plane: the growth of a process from before it makes the policies until all proxies enforce them "
         "(policies, programs, plans, resources, the gRPC server), and after one more change. proxy: resident memory "
         "of an Envoy, on average. One process for each row, one run.",
         ("rules on", "rules", "proxies", "control plane", "after a change", "a proxy"),
     )
     for kind, rules, proxies in cases:
-        found = run_child("bench.enforcement.weight", kind, str(rules), str(proxies), seconds=_LIMIT)
+        found = run_child("bench.enforcement.weight", kind, str(rules), str(proxies), seconds=_MAX_CPU_SECONDS)
         if found is None:
-            section.rows.append([kind, rules, proxies, f"over {_LIMIT:.0f} s", "-", "-"])
+            section.rows.append([kind, rules, proxies, f"over {_MAX_CPU_SECONDS:.0f} s", "-", "-"])
             continue
         section.rows.append([kind, rules, proxies, *(value / 1e6 for value in found.values())])
         section.points.append({"weighed": kind, "rules": rules, "proxies": proxies, **found})
@@ -38,7 +38,7 @@ def run(cases: tuple[tuple[str, int, int], ...]) -> Section:
 
 
 def child(kind: str, rules: int, proxies: int) -> dict[str, float]:
-    """What it takes, in this process."""
+    """Return the memory that one case needs, measured in this process."""
     return asyncio.run(_weighed(rules, proxies, http=_KINDS[kind]))
 
 

@@ -1,4 +1,4 @@
-"""What gateways make of tool rules."""
+"""The cost of tool rules at gateways."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["run"]
 
 
 def run(*, quick: bool) -> Iterator[Section]:
-    """Run all of it."""
+    """Measure calls of tools."""
     if quick:
         yield asyncio.run(ToolCalls((10,), rounds=2, seconds=0.1).run())
     else:

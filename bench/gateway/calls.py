@@ -1,4 +1,4 @@
-"""What tool rules cost a call of a tool: gateways with 10 to 10,000 of them beside some without, all in one Envoy."""
+"""The cost of tool rules for a call of a tool: gateways with 0 to 10,000 rules, all in one Envoy."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from statistics import median
 
 from bench.enforcement.envoys import OTHERS, UNDER_TEST, on_cores, until
 from bench.enforcement.load import Load, Measured, accepts
-from bench.enforcement.origin import Way
+from bench.enforcement.origin import ClientSocket
 from bench.enforcement.plane import Plane
-from bench.gateway.ports import NODE, ruled, unruled
+from bench.gateway.ports import NODE, resources_without_rules, tool_rule_resources
 from bench.gateway.tool_rules import AGENTS, SHAPES, TWO_LEVELS, agent, call
 from bench.report import Section, Target
 from eastgate.envoy.server.resources import XdsResource
 
-__all__ = ["ALLOWED", "DENIED", "NONE", "UNREAD", "ToolCalls"]
+__all__ = ["ALLOWED", "DENIED", "NO_MCP_POLICY", "NO_RULES", "ToolCalls"]
 
-NONE, UNREAD = "no rules", "no MCP policy"
+NO_RULES, NO_MCP_POLICY = "no rules", "no MCP policy"
 ALLOWED, DENIED = "allowed", "denied"
 _FIRST_PORT = 8001
-_CONNECTIONS = 16  # the same everywhere: with fewer, each answer costs more
-_MANY, _LEAST = 10_000, 0.9
+_CONNECTIONS = 16  # the same for every case: with fewer connections each answer costs more
+_TARGET_RULES, _MIN_PART = 10_000, 0.9
 
 
 @dataclass(slots=True)
 class Case:
-    """A port of the gateway, a call there, and what was measured. `kind` is a shape of rules, or says that none are."""
+    """A port of the gateway, a call, and the measured rounds. `kind` is a shape of rules, or one without rules."""
 
     kind: str
     rules: int
@@ -45,7 +45,7 @@ class Case:
 
 
 class ToolCalls:
-    """All shapes at all sizes."""
+    """All shapes of rules at all sizes."""
 
     def __init__(self, sizes: tuple[int, ...], rounds: int, seconds: float, shapes: tuple[str, ...] = SHAPES) -> None:
         self.sizes, self.rounds, self.seconds, self.shapes = sizes, rounds, seconds, shapes
@@ -53,7 +53,7 @@ class ToolCalls:
         self._by_name = {(case.kind, case.rules, case.which): case for case in self.cases}
 
     async def run(self) -> Section:
-        """Set up, and measure in turns."""
+        """Start the Envoys, measure the cases in turns, and return the table."""
         async with Plane() as plane:
             await self._set_up(plane)
             with ExitStack() as stack, on_cores(OTHERS):
@@ -73,10 +73,14 @@ class ToolCalls:
             resources += _resources(case, address, plane.app)
         plane.store.put(NODE, resources)
         await plane.start([NODE], UNDER_TEST)
-        ways = {case.socket: case for case in self.cases}
-        sockets = {name: plane.folder / name for name in ways}
+        clients = {case.socket: case for case in self.cases}
+        sockets = {name: plane.folder / name for name in clients}
         plane.start_origin(
-            [Way(sockets[name], address, case.port, plane.svid(case.caller)) for name, case in ways.items()], OTHERS
+            [
+                ClientSocket(sockets[name], address, case.port, plane.svid(case.caller))
+                for name, case in clients.items()
+            ],
+            OTHERS,
         )
         await plane.listening((address, case.port) for case in self.cases)
         until(lambda: all(map(accepts, sockets.values())), "the origin does not listen")
@@ -88,11 +92,11 @@ class ToolCalls:
             "Gateway: calls of tools",
             "MCP calls (tools/call) per second through a gateway, on 16 open connections with mTLS, and CPU us of its "
             "Envoy for each: one worker on a core of its own, before a server on a unix socket that answers at once. "
-            "Medians of rounds in turns. The last rule allows; denied: a tool that no rule names. of none: part of "
-            "what the same gateway does that reads and notes messages, with the same listeners, and has no rules that "
-            "decide, in the same round, by calls and by CPU time. On a shared machine others take from the calls of "
-            "one round and not of the next; the CPU time of a busy worker is what its calls follow from, so targets go "
-            "by it. of no MCP policy: of a gateway at which no policy looks at messages, so that none is read.",
+            "Medians of rounds in turns. The last rule allows; denied: a tool that no rule names. of none: part of the "
+            "calls of a gateway with the same listeners that reads and notes messages but has no rules, "
+            "in the same round, by calls and by CPU time. On a shared machine other processes reduce the calls of "
+            "some rounds only; the CPU time of a busy worker determines its calls, so the targets use CPU "
+            "time. of no MCP policy: part of the calls of a gateway without a policy on messages, which reads none.",
             (
                 *("shape of the rules", "rules", "calls/s", "of none", "us", "of none (CPU)", "of no MCP policy (CPU)"),
                 *("denied/s", "us"),
@@ -100,25 +104,27 @@ class ToolCalls:
         )
         for shape in self.shapes:
             section.rows += [self._row(shape, rules, section) for rules in self.sizes]
-        for kind in (NONE, UNREAD):
+        for kind in (NO_RULES, NO_MCP_POLICY):
             rate, cpu = self._medians(kind, 0, ALLOWED)
             section.notes.append(f"{kind}: {rate:,.0f} calls/s, {cpu:.3g} us")
             section.points.append({"gateway": kind, "rules": 0, "rate": rate, "cpu_us": cpu})
-        part = self._part_of_cpu((NONE, 0, ALLOWED), (UNREAD, 0, ALLOWED))
-        section.notes.append(f"{NONE}: {part:.2f} of {UNREAD}; that is what it costs to read messages")
-        if _MANY in self.sizes:
+        part = self._part_of_cpu((NO_RULES, 0, ALLOWED), (NO_MCP_POLICY, 0, ALLOWED))
+        section.notes.append(
+            f"{NO_RULES}: {part:.2f} of {NO_MCP_POLICY}; the difference is the cost of reading messages"
+        )
+        if _TARGET_RULES in self.sizes:
             section.targets = [self._target(shape) for shape in self.shapes]
         return section
 
     def _target(self, shape: str) -> Target:
-        part = self._part_of_cpu((shape, _MANY, ALLOWED), (NONE, 0, ALLOWED))
-        wanted = f"{_MANY:,} tool rules ({shape}) leave {_LEAST} of the calls without rules"
-        return Target(wanted, f"{part:.2f}", part >= _LEAST)
+        part = self._part_of_cpu((shape, _TARGET_RULES, ALLOWED), (NO_RULES, 0, ALLOWED))
+        wanted = f"{_TARGET_RULES:,} tool rules ({shape}) leave {_MIN_PART} of the calls without rules"
+        return Target(wanted, f"{part:.2f}", part >= _MIN_PART)
 
     def _row(self, shape: str, rules: int, section: Section) -> list[str | float]:
         rate, cpu = self._medians(shape, rules, ALLOWED)
         refused, refused_cpu = self._medians(shape, rules, DENIED)
-        none, unread, own = (NONE, 0, ALLOWED), (UNREAD, 0, ALLOWED), (shape, rules, ALLOWED)
+        none, unread, own = (NO_RULES, 0, ALLOWED), (NO_MCP_POLICY, 0, ALLOWED), (shape, rules, ALLOWED)
         parts = (self._ratio(own, none), self._part_of_cpu(own, none), self._part_of_cpu(own, unread))
         section.points.append(
             {
@@ -133,11 +139,11 @@ class ToolCalls:
         return median(each.rate for each in rounds), median(each.cpu_us for each in rounds)
 
     def _ratio(self, case: tuple[str, int, str], other: tuple[str, int, str]) -> float:
-        """Return the ratio of calls in the same round."""
+        """Return the median ratio of calls in the same round."""
         return median(a.rate / b.rate for a, b in self._pairs(case, other))
 
     def _part_of_cpu(self, case: tuple[str, int, str], other: tuple[str, int, str]) -> float:
-        """Return the ratio of calls for the same CPU time in the same round."""
+        """Return the median ratio of calls for the same CPU time in the same round."""
         return median(b.cpu_us / a.cpu_us for a, b in self._pairs(case, other))
 
     def _pairs(self, case: tuple[str, int, str], other: tuple[str, int, str]) -> Iterable[tuple[Measured, Measured]]:
@@ -145,8 +151,8 @@ class ToolCalls:
 
 
 def _cases(sizes: tuple[int, ...], shapes: tuple[str, ...]) -> Iterator[Case]:
-    yield Case(NONE, 0, ALLOWED, _FIRST_PORT, agent(AGENTS, 0), call(0))
-    yield Case(UNREAD, 0, ALLOWED, _FIRST_PORT + 1, agent(AGENTS, 0), call(0))
+    yield Case(NO_RULES, 0, ALLOWED, _FIRST_PORT, agent(AGENTS, 0), call(0))
+    yield Case(NO_MCP_POLICY, 0, ALLOWED, _FIRST_PORT + 1, agent(AGENTS, 0), call(0))
     port = _FIRST_PORT + 2
     for shape in shapes:
         for rules in sizes:
@@ -157,6 +163,8 @@ def _cases(sizes: tuple[int, ...], shapes: tuple[str, ...]) -> Iterator[Case]:
 
 
 def _resources(case: Case, address: str, server: Path) -> list[XdsResource]:
-    if case.kind == NONE:
-        return unruled(address, case.port, server, AGENTS)
-    return ruled(address, case.port, server, AGENTS if case.kind == UNREAD else case.kind, case.rules)
+    if case.kind == NO_RULES:
+        return resources_without_rules(address, case.port, server, AGENTS)
+    return tool_rule_resources(
+        address, case.port, server, AGENTS if case.kind == NO_MCP_POLICY else case.kind, case.rules
+    )

@@ -19,14 +19,14 @@ from eastgate.envoy.config.packing import pack, serialize
 from eastgate.envoy.config.rbac import REQUESTS, filter_name
 from eastgate.envoy.server.resources import EXTENSION, XdsResource
 
-__all__ = ["NODE", "ruled", "unruled"]
+__all__ = ["NODE", "resources_without_rules", "tool_rule_resources"]
 
 NODE = f"gateway:{'/'.join(GATEWAY)}"
 _SESSION_KEY = "0" * 64
 
 
-def ruled(address: str, port: int, server: Path, shape: str, rules: int) -> list[XdsResource]:
-    """Return what Eastgate makes of tool rules; without any, of a gateway at which no policy looks at messages."""
+def tool_rule_resources(address: str, port: int, server: Path, shape: str, rules: int) -> list[XdsResource]:
+    """Return the resources that Eastgate makes from tool rules. Without rules, no policy reads messages."""
     authority = authority_of(port, shape, rules)
     site = GatewaySite(GatewayNamed(*GATEWAY), address, {port: port})
     group = ports_of_gateway(authority.world, authority.world.gateways["/".join(GATEWAY)])[port]
@@ -36,13 +36,13 @@ def ruled(address: str, port: int, server: Path, shape: str, rules: int) -> list
     return _with(list(resources), *app_resources(port, SocketAddress(str(server))))
 
 
-def unruled(address: str, port: int, server: Path, shape: str) -> list[XdsResource]:
-    """Return a gateway that reads messages and notes all of them, as with rules, and has nothing that decides."""
+def resources_without_rules(address: str, port: int, server: Path, shape: str) -> list[XdsResource]:
+    """Return the resources of a gateway that reads and notes all messages, as with rules, but has no rules."""
     name = filter_name(port, REQUESTS)
     empty = extension_pb2.TypedExtensionConfig(name=name, typed_config=pack(rbac_pb2.RBAC()))
-    return _with(ruled(address, port, server, shape, 10), XdsResource(EXTENSION, name, serialize(empty)))
+    return _with(tool_rule_resources(address, port, server, shape, 10), XdsResource(EXTENSION, name, serialize(empty)))
 
 
 def _with(resources: list[XdsResource], *others: XdsResource) -> list[XdsResource]:
-    """Return them, some of them replaced."""
+    """Return the resources, with those of the same key replaced."""
     return list({each.key: each for each in (*resources, *others)}.values())

@@ -27,15 +27,15 @@ HOST = "mcp.example"
 AGENTS, RULES, TOOLS = "many agents", "one agent, many rules", "one agent, ten tools a rule"
 LEVELS, OWN_LEVELS = "many agents, two levels", "one agent, two levels"
 SHAPES: Final = (AGENTS, RULES, TOOLS, LEVELS, OWN_LEVELS)
-"""A rule with one tool for each agent; all rules for one agent, with one tool each, or with ten, the most that a rule
-may have; half of the rules at the Gateway and the same again at the backend, for many agents or for one."""
+"""A rule with one tool for each agent; all rules for one agent, with one tool each, or with ten, the maximum of a
+rule; half of the rules at the Gateway and half at the backend, for many agents or for one."""
 TWO_LEVELS: Final = {LEVELS: AGENTS, OWN_LEVELS: RULES}
-_MOST = 10  # rules of a policy, and tools of a rule, by the specification
+_MAX_ENTRIES = 10  # rules of a policy, and tools of a rule, by the specification
 _GROUP = "agentic.prototype.x-k8s.io"
 
 
 def agent(shape: str, number: int) -> str:
-    """Return the identity that a tool rule is for."""
+    """Return the identity that a tool rule names."""
     return service_account_id(TRUST_DOMAIN, GATEWAY[0], _account(shape, number))
 
 
@@ -63,7 +63,7 @@ def call(number: int) -> bytes:
 
 
 def authority_of(port: int, shape: str, rules: int) -> Authority:
-    """Return a world with one Gateway, one MCP server behind it, and so many tool rules; 0: no policy at all."""
+    """Return a world with one Gateway, one MCP server behind it, and this many tool rules; 0: no policy."""
     objects = [*_world(port), *_policies(shape, rules)]
     text = "---\n".join(json.dumps(each) + "\n" for each in objects)
     authority = Authority(read_manifests(["-"], SETTINGS, stdin=BytesIO(text.encode())))
@@ -90,13 +90,13 @@ def _policies(shape: str, count: int) -> Iterator[Manifest]:
 
 
 def _targeting(target: Manifest, rules: Sequence[Manifest], name: str) -> Iterator[Manifest]:
-    for number, some in enumerate(_batches(rules, _MOST)):
+    for number, some in enumerate(_batches(rules, _MAX_ENTRIES)):
         spec = {"targetRefs": [target], "rules": list(some)}
         yield _object(f"{_GROUP}/v0alpha0", "XAccessPolicy", f"{name}-{number}", **spec)
 
 
 def _rules(shape: str, count: int) -> list[Manifest]:
-    each = _MOST if shape == TOOLS else 1
+    each = _MAX_ENTRIES if shape == TOOLS else 1
     return [
         {
             "name": f"rule-{numbers[0]}",

@@ -1,4 +1,4 @@
-"""Peers: what the same questions cost elsewhere. One adapter for each, all with the protocol of `base`."""
+"""Peers: other engines that answer the same questions. Each has an adapter with the protocol of `base`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from bench.peers.base import Peer
 
 __all__ = ["PEERS", "chosen", "peer"]
 
-PEERS = ("cedar", "casbin", "rego", "vakt")  # each in the module of its name; imported only where it is asked
+PEERS = ("cedar", "casbin", "rego", "vakt")  # each has a module of its name, which is imported when needed
 
 
 def peer(name: str) -> Peer:
-    """An adapter. Raises ImportError where its package is not installed: they are in the extra `bench`."""
+    """Return an adapter. Raises ImportError if its package, part of the extra `bench`, is not installed."""
     return cast("Peer", getattr(import_module(f"{__name__}.{name}"), name.capitalize())())
 
 
 def chosen(names: str | None) -> list[Peer]:
-    """The peers of a list such as `cedar,vakt`; all of them where there is none."""
+    """Return the peers of a list such as `cedar,vakt`, or all peers for None."""
     return [peer(name) for name in (PEERS if names is None else names.split(",")) if name]

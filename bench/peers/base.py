@@ -1,4 +1,4 @@
-"""What an adapter is given, and what it gives: plain rules and questions in, an engine that answers them out."""
+"""The interface of an adapter: it takes plain rules and questions, and returns an engine that answers them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from bench.plans import TRUST_DOMAIN, Ask, Plan, PolicyPlan
 from eastgate.cluster import service_account_id
 from eastgate.dialects.gep3779.model import Action
 
-__all__ = ["Deck", "Loaded", "Peer", "PlainRule", "own_deck", "space_of", "traits_of", "version_of", "whole_deck"]
+__all__ = ["Loaded", "Peer", "PlainRule", "RuleSet", "all_rules", "own_rules", "space_of", "traits_of", "version_of"]
 
 Traits = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class PlainRule:
-    """One rule, in words that every engine has: it holds where ALL parts do; an empty part is no condition.
+    """One rule that every engine can express. It matches if ALL parts match; an empty part is no condition.
 
-    `target` is what the workload (or the gateway) must have; empty where only its own policies are given.
-    A path may begin or end with `*`; a tool is `name`, or `backend/name`.
+    `target` has the traits that the workload (or Gateway) must have. It is empty if the engine gets only its own
+    policies. A path may begin or end with `*`; a tool is `name`, or `backend/name`.
     """
 
     uid: str
@@ -36,8 +36,8 @@ class PlainRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Deck:
-    """What an engine is to load. `traits` of each point are there only where rules have targets."""
+class RuleSet:
+    """The rules that an engine loads. `traits` of each point are given only if the rules have targets."""
 
     rules: Sequence[PlainRule]
     asks: Sequence[Ask]
@@ -45,57 +45,57 @@ class Deck:
 
 
 class Loaded(Protocol):
-    """An engine with its policies, ready. Only `decide` is timed."""
+    """An engine with its policies loaded. Only `decide` is measured."""
 
     def prepare(self, ask: Ask) -> Any:
-        """A question, in the engine's own form."""
+        """Return a question in the engine's own form."""
         ...
 
     def decide(self, question: Any) -> bool:
-        """The engine's answer to a question that it has prepared."""
+        """Return the engine's answer to a prepared question."""
         ...
 
 
 class Peer(Protocol):
-    """An engine that we are compared with."""
+    """An engine that Eastgate is compared with."""
 
     @property
     def name(self) -> str:
-        """As it is chosen on the command line."""
+        """The name of the engine in `--peers`."""
         ...
 
     @property
     def package(self) -> str:
-        """What is installed."""
+        """The name of the installed package."""
         ...
 
-    def load(self, deck: Deck) -> Loaded:
-        """Everything that can be done before the first question."""
+    def load(self, rule_set: RuleSet) -> Loaded:
+        """Do all the work that is possible before the first question."""
         ...
 
 
 def version_of(peer: Peer) -> str:
-    """Which one this is."""
+    """Return the package of a peer with its version."""
     return f"{peer.package} {metadata.version(peer.package)}"
 
 
-def whole_deck(plan: Plan, asks: Sequence[Ask]) -> Deck:
-    """All policies: the engine finds out by itself which of them target what is asked about."""
-    return Deck(list(_rules(plan.policies, targeted=True)), asks, traits_of(plan))
+def all_rules(plan: Plan, asks: Sequence[Ask]) -> RuleSet:
+    """Return the rules of all policies. The engine itself must find those that target the workload of a question."""
+    return RuleSet(list(_rules(plan.policies, targeted=True)), asks, traits_of(plan))
 
 
-def own_deck(policies: Iterable[PolicyPlan], asks: Sequence[Ask]) -> Deck:
-    """Only the policies that target what is asked about: the work of Eastgate's index, for free."""
-    return Deck(list(_rules(policies, targeted=False)), asks)
+def own_rules(policies: Iterable[PolicyPlan], asks: Sequence[Ask]) -> RuleSet:
+    """Return the rules of the policies that target one workload. The engine gets the work of Eastgate's index free."""
+    return RuleSet(list(_rules(policies, targeted=False)), asks)
 
 
 def space_of(identity: str | None) -> str:
-    """`spiffe://domain/ns/name`, of a caller in that namespace."""
+    """Return the namespace of a caller, as `spiffe://domain/ns/name`."""
     return (identity or "").rpartition("/sa/")[0]
 
 
 def traits_of(plan: Plan) -> dict[str, Traits]:
-    """What each point has that a target may ask for. A pod is in the one Service of its application."""
+    """Return the labels and names of each point that a target can require. A pod has the Service of its application."""
     services = {(one.namespace, one.selector["app"]): one.name for one in plan.services}
     found: dict[str, Traits] = {
         f"Gateway {ns}/{name}": {"namespace": ns, "gateway": name} for ns, name in plan.gateways

@@ -1,7 +1,7 @@
-"""Casbin (pycasbin): one line for each rule, with sets for fields, so that a matcher asks `in` instead of many lines.
+"""Casbin (pycasbin): one line for each rule, with sets in its fields, so that a matcher uses `in` on one line.
 
-The matcher has only what the rules use, the target first. With a workload's own policies each workload has an enforcer
-of its own, so that nothing has to be filtered.
+The matcher has only the parts that the rules use, the target first. With a workload's own policies, each workload has
+its own enforcer, which needs no filter.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Container, Sequence
 import casbin
 from casbin.persist import Adapter
 
-from bench.peers.base import Deck, PlainRule, space_of
+from bench.peers.base import PlainRule, RuleSet, space_of
 from bench.plans import Ask
 
 __all__ = ["Casbin"]
@@ -36,16 +36,16 @@ class Casbin:
     name = "casbin"
     package = "pycasbin"
 
-    def load(self, deck: Deck) -> _Loaded:
-        """An enforcer for these rules."""
-        return _Loaded(deck)
+    def load(self, rule_set: RuleSet) -> _Loaded:
+        """Return an enforcer for these rules."""
+        return _Loaded(rule_set)
 
 
 class _Loaded:
-    def __init__(self, deck: Deck) -> None:
-        model = casbin.Enforcer.new_model(text=_MODEL.format(matcher=_matcher(deck.rules)))
-        self._traits = {point: frozenset(traits.items()) for point, traits in deck.traits.items()}
-        self._enforcer = casbin.Enforcer(model, _Lines(deck.rules), enable_log=False)
+    def __init__(self, rule_set: RuleSet) -> None:
+        model = casbin.Enforcer.new_model(text=_MODEL.format(matcher=_matcher(rule_set.rules)))
+        self._traits = {point: frozenset(traits.items()) for point, traits in rule_set.traits.items()}
+        self._enforcer = casbin.Enforcer(model, _Lines(rule_set.rules), enable_log=False)
         self._enforcer.add_function("pathMatch", _path_match)
 
     def prepare(self, ask: Ask) -> Question:
@@ -60,7 +60,7 @@ class _Loaded:
 
 
 class _Everything:
-    """Contains everything: a condition that a rule does not have."""
+    """A set that contains everything, for a condition that a rule does not have."""
 
     def __contains__(self, _: object) -> bool:
         return True

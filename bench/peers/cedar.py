@@ -1,10 +1,10 @@
-"""Cedar (cedarpy), by its fastest public path: a parsed PolicySet and parsed Entities, requests as plain dicts.
+"""Cedar (cedarpy), on its fastest public path: a parsed PolicySet, parsed Entities, and requests as plain dicts.
 
-One rule is one Cedar policy; identities and ports are compared with `==` and the namespace of a caller is a parent of
-its entity: of several ways to write it, the one that was measured to be fastest. What a workload has (labels, Service)
-are groups that it is in, and the first that a policy targets stands in its head: faster than attributes that are
-compared. Entity ids as {type, id} are not parsed, as ids in Cedar's own syntax would be, and the context is given as
-JSON text, as cedarpy passes it on.
+One rule is one Cedar policy. Identities and ports are compared with `==`, and the namespace of a caller is a parent of
+its entity, which was the fastest of several ways in measurements. The labels and the Service of a workload are groups
+of its entity. The first group that a policy targets is in the scope of the policy, which is faster than attributes.
+Entity ids as {type, id} need no parsing, unlike ids in Cedar's own syntax. The context is JSON text, as cedarpy passes
+it to Cedar.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 import cedarpy
 
-from bench.peers.base import Deck, PlainRule, Traits, space_of
+from bench.peers.base import PlainRule, RuleSet, Traits, space_of
 from bench.plans import Ask
 
 __all__ = ["Cedar"]
@@ -28,18 +28,18 @@ class Cedar:
     name = "cedar"
     package = "cedarpy"
 
-    def load(self, deck: Deck) -> _Loaded:
+    def load(self, rule_set: RuleSet) -> _Loaded:
         """Parse policies and entities."""
-        return _Loaded(deck)
+        return _Loaded(rule_set)
 
 
 class _Loaded:
-    def __init__(self, deck: Deck) -> None:
-        self._policies = cedarpy.PolicySet.from_str("\n".join(map(_policy, deck.rules)))
-        self._entities = cedarpy.Entities.from_json_str(json.dumps(list(_entities(deck))))
+    def __init__(self, rule_set: RuleSet) -> None:
+        self._policies = cedarpy.PolicySet.from_str("\n".join(map(_policy, rule_set.rules)))
+        self._entities = cedarpy.Entities.from_json_str(json.dumps(list(_entities(rule_set))))
 
     def prepare(self, ask: Ask) -> Question:
-        """An error in a policy is none of ours: it would make the comparison worthless."""
+        """Return a request. Fails if a policy has an error, which would make the comparison worthless."""
         question: Question = {
             "principal": {"type": "Caller", "id": ask.identity or "anonymous"},
             "action": {"type": "Action", "id": "connect"},
@@ -64,12 +64,12 @@ def _context(ask: Ask) -> dict[str, object]:
     return context
 
 
-def _entities(deck: Deck) -> Iterable[dict[str, object]]:
-    """Every caller, with the namespace that it belongs to as its parent; and every point, with its groups."""
-    callers = sorted({ask.identity for ask in deck.asks if ask.identity is not None})
+def _entities(rule_set: RuleSet) -> Iterable[dict[str, object]]:
+    """Yield every caller, with its namespace as the parent, and every point, with its groups."""
+    callers = sorted({ask.identity for ask in rule_set.asks if ask.identity is not None})
     yield from (_entity("Namespace", space, []) for space in sorted({space_of(caller) for caller in callers}))
     yield from (_entity("Caller", caller, [("Namespace", space_of(caller))]) for caller in callers)
-    points = {ask.workload: _groups(deck.traits[ask.workload]) for ask in deck.asks} if deck.traits else {}
+    points = {ask.workload: _groups(rule_set.traits[ask.workload]) for ask in rule_set.asks} if rule_set.traits else {}
     yield from (_entity("Group", group, []) for group in sorted({one for groups in points.values() for one in groups}))
     yield from (_entity("Point", point, [("Group", one) for one in groups]) for point, groups in points.items())
 
@@ -79,7 +79,7 @@ def _entity(kind: str, name: str, parents: list[tuple[str, str]]) -> dict[str, o
 
 
 def _groups(traits: Traits) -> list[str]:
-    """Each trait within its namespace; the namespace as a whole last, since it says least."""
+    """Return a group for each trait within the namespace. The namespace itself is last: it selects least."""
     namespace = traits["namespace"]
     return [f"{namespace}/{key}={value}" for key, value in traits.items() if key != "namespace"] + [namespace]
 
@@ -87,7 +87,7 @@ def _groups(traits: Traits) -> list[str]:
 def _policy(rule: PlainRule) -> str:
     groups = [f"resource in Group::{json.dumps(group)}" for group in _groups(rule.target)] if rule.target else []
     if len(groups) > 1:
-        groups.pop()  # whatever has a trait within a namespace is in it
+        groups.pop()  # a workload in the group of a trait is also in the namespace
     conditions = groups[1:]
     if rule.callers or rule.spaces:
         conditions.append(_any(_callers(rule)))

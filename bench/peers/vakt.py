@@ -1,8 +1,8 @@
-"""Vakt: one policy for each rule, in memory, with its rules on attributes (`In`, `StartsWith`, …) as documented.
+"""Vakt: one policy for each rule, in memory, with Vakt's rules on attributes (`In`, `StartsWith`, …) as documented.
 
-It looks at `actions` first, so that is where the workload stands that a policy targets, and what is asked of it stands
-in `resources`: with all policies that was measured to be a quarter faster than the other way round. Its log is left at
-the level it has; it writes nothing there unless somebody asks for it.
+Vakt compares `actions` first, so `actions` has the target of a policy, and `resources` has the attributes of the
+request. With all policies this was measured to be a quarter faster than the other way round. Vakt's log keeps its
+default level, at which it writes nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from vakt import ALLOW_ACCESS, DENY_ACCESS, Guard, Inquiry, MemoryStorage, Policy, RulesChecker
 from vakt import rules as by
 
-from bench.peers.base import Deck, PlainRule
+from bench.peers.base import PlainRule, RuleSet
 from bench.plans import Ask
 
 __all__ = ["Vakt"]
@@ -24,17 +24,17 @@ class Vakt:
     name = "vakt"
     package = "vakt"
 
-    def load(self, deck: Deck) -> _Loaded:
-        """A guard over a storage with these rules."""
-        return _Loaded(deck)
+    def load(self, rule_set: RuleSet) -> _Loaded:
+        """Return a guard over a storage with these rules."""
+        return _Loaded(rule_set)
 
 
 class _Loaded:
-    def __init__(self, deck: Deck) -> None:
+    def __init__(self, rule_set: RuleSet) -> None:
         storage = MemoryStorage()
-        for rule in deck.rules:
+        for rule in rule_set.rules:
             storage.add(_policy(rule))
-        self._traits = deck.traits
+        self._traits = rule_set.traits
         self._guard = Guard(storage, RulesChecker())
 
     def prepare(self, ask: Ask) -> Inquiry:

@@ -1,4 +1,4 @@
-"""All answers at once: what they cost, how that grows, and beside a peer."""
+"""All answers at once: their cost, its growth, and the comparison with a peer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["run"]
 
 
 def run(*, quick: bool) -> Iterator[Section]:
-    """Run all of it."""
+    """Measure all sections of reach."""
     yield matrix.run(quick=quick)
     yield invariants.run(quick=quick)
     yield peer.run(quick=quick)

@@ -1,7 +1,7 @@
 """The same connectivity for two tools: as AuthorizationPolicies for Eastgate, and as NetworkPolicies for np-guard.
 
 Every application is a Deployment with a service account of its own. A policy lets some accounts, or all of a namespace,
-reach an application at some ports; as a NetworkPolicy it names them by a label that stands for the account.
+reach an application at some ports. A NetworkPolicy selects the same callers by a label with the name of the account.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from eastgate.dialects.gep3779 import GROUP
 __all__ = ["PORTS", "Connectivity", "generate", "write"]
 
 PORTS = (80, 443, 8080, 8443, 9000, 9090)
-_APPS = 10  # in a namespace
+_APPS_PER_NAMESPACE = 10
 _ACCOUNT = "account"
 _NAMESPACE = "kubernetes.io/metadata.name"
 
@@ -35,13 +35,13 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Connectivity:
-    """Applications, `namespace/name`, and who may reach them."""
+    """Applications, as `namespace/name`, and the policies on them."""
 
     apps: tuple[str, ...]
     grants: tuple[Grant, ...]
 
     def expected(self) -> dict[tuple[str, str], frozenset[int]]:
-        """Return the ports that each application reaches of each other: all of one that no policy is about."""
+        """Return the ports that each application reaches of each other. Without a policy these are all ports."""
         guarded = {f"{grant.namespace}/{grant.app}" for grant in self.grants}
         reached: dict[tuple[str, str], frozenset[int]] = {}
         for to in self.apps:
@@ -57,10 +57,12 @@ class Connectivity:
 
 
 def generate(apps: int, seed: int = 1) -> Connectivity:
-    """Make this many applications, ten to a namespace, with two policies for most of them."""
+    """Return this many applications, ten in a namespace, with zero to three policies for each."""
     random = Random(f"{seed}/{apps}")
-    namespaces = [f"team-{number}" for number in range(-(-apps // _APPS))]
-    every = [f"{namespaces[number // _APPS]}/app-{number % _APPS}" for number in range(apps)]
+    namespaces = [f"team-{number}" for number in range(-(-apps // _APPS_PER_NAMESPACE))]
+    every = [
+        f"{namespaces[number // _APPS_PER_NAMESPACE]}/app-{number % _APPS_PER_NAMESPACE}" for number in range(apps)
+    ]
     grants = []
     for number, app in enumerate(every):
         namespace, name = app.split("/")
@@ -74,7 +76,7 @@ def generate(apps: int, seed: int = 1) -> Connectivity:
 
 
 def write(connectivity: Connectivity, ours: Path, theirs: Path) -> None:
-    """Write the manifests of both."""
+    """Write the manifests for both tools."""
     common = list(_apps(connectivity))
     _write(ours, [*common, *map(_authorization_policy, connectivity.grants)])
     _write(theirs, [*common, *map(_network_policy, connectivity.grants)])

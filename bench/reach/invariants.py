@@ -1,4 +1,4 @@
-"""Whether a statement holds for all requests."""
+"""The cost of proving that a statement holds for all requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(*, quick: bool) -> Section:
     policies = 250 if quick else 12_500
     section = Section(
         "Invariants",
-        "CPU seconds from policies that are loaded and compiled to a statement that is proven for all requests, or to "
+        "CPU seconds from loaded and compiled policies to a statement that is proven for all requests, or to "
         "a request that breaks it.",
         ("statement", "pods", "policies", "holds", "s"),
     )
@@ -63,7 +63,7 @@ def run(*, quick: bool) -> Section:
 
 
 def _timed(work: Callable[[], T]) -> tuple[float, T]:
-    """Return the CPU seconds of some work, and what it returns."""
+    """Return the CPU seconds of some work, and its result."""
     results: list[T] = []
     with quiet():
         seconds = seconds_of(lambda: results.append(work()))
@@ -71,7 +71,7 @@ def _timed(work: Callable[[], T]) -> tuple[float, T]:
 
 
 def _guarded(plan: Plan) -> Plan:
-    """Return the plan with a policy on every pod, and without rules that anybody meets."""
+    """Return the plan with a policy on every pod, and without rules that match every caller."""
     namespaces = dict.fromkeys(pod.namespace for pod in plan.pods)
     every = [
         PolicyPlan(namespace, "all-pods", Action.ALLOW, (RulePlan(accounts=(f"{namespace}/*",)),))

@@ -1,4 +1,4 @@
-"""`eastgate graph` beside np-guard's `netpolicy list`, each as a command on manifests of the same connectivity."""
+"""`eastgate graph` against np-guard's `netpolicy list`, each as a command on manifests of the same connectivity."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _EVERYTHING = "All Connections"
 
 
 def run(*, quick: bool) -> Section:
-    """Run both on each size."""
+    """Run both commands on each size."""
     section = Section(
         "Who reaches whom, beside a peer",
         "CPU seconds of the command in a process of its own, from JSON manifests to JSON that lists all connections. "
         "np-guard's netpol-analyzer reads NetworkPolicies, Eastgate AuthorizationPolicies of the same connectivity; "
-        "both lists were compared with what it must be.",
+        "both lists were compared with the expected connections.",
         ("applications", "policies", "connections", "eastgate s", "netpol-analyzer s", "times"),
     )
     peer = find("netpolicy")
@@ -49,13 +49,13 @@ def run(*, quick: bool) -> Section:
 
 
 def seconds_of_graph(connectivity: Connectivity, manifests: Path) -> float:
-    """Return the CPU seconds of `eastgate graph`. Raises MismatchError where it does not say what is so."""
+    """Return the CPU seconds of `eastgate graph`. Raises MismatchError if its list is wrong."""
     graph = [sys.executable, "-m", "eastgate", "graph", "-o", "json", "-f", str(manifests)]
     return _compare(connectivity, graph, _of_graph)
 
 
 def _compare(connectivity: Connectivity, command: Sequence[str], read: Callable[[str], DestinationVerdicts]) -> float:
-    """Run a command, compare what it says with what it must say, and return its CPU seconds."""
+    """Run a command, compare its output with the expected connections, and return its CPU seconds."""
     before = _children()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     took = _children() - before
@@ -92,7 +92,7 @@ def _app(end: str) -> str | None:
 
 
 def _ports(conn: str) -> frozenset[int]:
-    """Read `TCP 80,443,8000-8100`."""
+    """Read ports such as `TCP 80,443,8000-8100`."""
     if conn == _EVERYTHING:
         return frozenset(PORTS)
     ranges = [part.partition("-") for part in conn.removeprefix("TCP ").split(",")]

@@ -1,1 +1,1 @@
-"""Agents, their tools and a gateway: `tour.py` shows them, `servers.py` are the MCP servers."""
+"""Agents, their tools and a gateway: `tour.py` is a tour, and `servers.py` has the MCP servers."""

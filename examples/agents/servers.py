@@ -1,6 +1,6 @@
-"""Two MCP servers of the official SDK, and the service that knows the limits: `python servers.py LIMIT PORT...`.
+"""Two MCP servers with the official SDK, and the limits service: `python servers.py LIMIT PORT...`.
 
-The ports are those of tickets, ledger and limits. LIMIT is what a refund may be at most.
+The ports are those of tickets, ledger and limits. LIMIT is the largest amount of a refund.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def export() -> str:
 
 
 def limits(limit: int) -> Any:
-    """Return the service: it is shown each request as it is, and answers 200 where that is within the limit."""
+    """Return the limits service. It gets each request unchanged, and answers 200 if the amount is within the limit."""
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -74,8 +74,8 @@ def limits(limit: int) -> Any:
 
 async def serve(limit: int, ports: list[int]) -> None:
     """Serve until the process is stopped."""
-    anybody = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the gateway chooses the host
-    servers = [server.streamable_http_app(transport_security=anybody) for server in (tickets, ledger)]
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the gateway chooses the host
+    servers = [server.streamable_http_app(transport_security=security) for server in (tickets, ledger)]
     configs = [
         uvicorn.Config(
             application, host="127.0.0.1", port=port, log_level="error", lifespan="off" if index == 2 else "on"

@@ -1,7 +1,7 @@
-"""The tour of a gateway for agents: real MCP servers behind a real Envoy, and who may call which of their tools.
+"""The tour of a gateway for agents: real MCP servers behind a real Envoy, and calls of their tools.
 
-Every call is made for real, and the engine is asked too. Then a tool is given to an agent, and taken away, while
-everything runs. It fails where an answer is not as it should be, or where the two differ. Run by `make demo`.
+Every call goes through Envoy, and the tour also asks the engine. Then an agent gets a tool and loses it again, while
+everything runs. The tour fails if an answer is unexpected, or if Envoy and the engine differ. Run it with `make demo`.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ Arguments = Mapping[str, str | int]
 
 CALLS: list[tuple[str, str, str, Arguments, str]] = [
     ("Support reads the tickets", "support", "tickets/list", {}, "allow"),
-    ("… and answers one", "support", "tickets/answer", {"ticket": 17, "text": "soon"}, "allow"),
-    ("… but may not close it: the tickets' own policy", "support", "tickets/close", {"ticket": 17}, "deny"),
+    ("… and answers a ticket", "support", "tickets/answer", {"ticket": 17, "text": "soon"}, "allow"),
+    ("… but may not close it, by the tickets' own policy", "support", "tickets/close", {"ticket": 17}, "deny"),
     ("Support refunds 40", "support", "ledger/refund", {"amount": 40}, "allow"),
-    ("… and 4000, which the limits do not allow", "support", "ledger/refund", {"amount": 4000}, "deny"),
+    ("… but not 4000, which is beyond the limits", "support", "ledger/refund", {"amount": 4000}, "deny"),
     ("`list` of the ledger is another tool", "support", "ledger/list", {}, "deny"),
-    ("The analyst may call it", "analyst", "ledger/list", {}, "allow"),
-    ("… but nobody exports during the audit", "analyst", "ledger/export", {}, "deny"),
-    ("… and tickets are none of its business", "analyst", "tickets/list", {}, "deny"),
-    ("An agent that nobody lists", "stranger", "tickets/list", {}, "deny"),
+    ("The analyst may call that tool", "analyst", "ledger/list", {}, "allow"),
+    ("… but may not export during the audit", "analyst", "ledger/export", {}, "deny"),
+    ("… and may not use tickets", "analyst", "tickets/list", {}, "deny"),
+    ("An agent that no rule lists", "stranger", "tickets/list", {}, "deny"),
 ]
 LISTS = [
     ("support", "tickets", ["answer", "list"]),
@@ -55,7 +55,7 @@ LISTS = [
 
 
 class Tour:
-    """Goes through it, and counts what is wrong."""
+    """The steps of the tour, with the count of wrong answers."""
 
     def __init__(self, console: Console, mesh: LocalMesh, manifests: Path, files: FileSource) -> None:
         self.console = console
@@ -65,7 +65,7 @@ class Tour:
         self.asked = self.wrong = 0
 
     async def call_all(self, calls: list[tuple[str, str, str, Arguments, str]]) -> None:
-        """A row for each call: what the gateway did, what the engine says, and what the agent got."""
+        """Print a row for each call: the verdicts of the gateway and the engine, and the answer to the agent."""
         table = Table(box=None, pad_edge=False)
         for title in ("a real call", "tool", "Envoy", "engine", "the agent gets"):
             table.add_column(title, overflow="fold")
@@ -91,13 +91,13 @@ class Tour:
         yield _received(call)
 
     def check(self, right: bool) -> bool:
-        """Count an answer."""
+        """Count an answer, and return whether it is right."""
         self.asked += 1
         self.wrong += not right
         return right
 
     async def list_all(self) -> None:
-        """Show which tools each agent is shown."""
+        """Print the tools that each agent can list."""
         for account, server, expected in LISTS:
             call = await self._call(account, server, McpRequest("tools/list"))
             result: Any = call.mcp.result if call.mcp is not None and call.mcp.result is not None else {}
@@ -106,7 +106,7 @@ class Tour:
             self.console.print(f"   {account} sees of {server}: {', '.join(shown)}{mark}")
 
     async def save(self, old: str, new: str) -> None:
-        """Change the policies, and wait until the gateway enforces that."""
+        """Change the policies, and wait until the gateway enforces the change."""
         policies = self.manifests / "policies.yaml"
         text = policies.read_text(encoding="utf-8")
         if text.count(old) != 1:
@@ -128,7 +128,7 @@ def _received(call: CallResult) -> str:
 
 @contextmanager
 def servers() -> Iterator[dict[str, SocketAddress]]:
-    """Run the MCP servers, and yield where they are."""
+    """Run the MCP servers, and yield their addresses."""
     ports = [_free_port() for _ in SERVERS]
     command = [sys.executable, str(HERE / "servers.py"), str(LIMIT), *map(str, ports)]
     process = subprocess.Popen(command)  # noqa: S603 - our own
@@ -158,7 +158,7 @@ def _listens(port: int) -> bool:
 
 
 async def main() -> int:
-    """The whole tour."""
+    """Run the whole tour."""
     console = Console()
     console.width = max(console.width, 104)
     with tempfile.TemporaryDirectory() as folder, servers() as apps:
@@ -173,7 +173,7 @@ async def main() -> int:
             )
             tour = Tour(console, mesh, manifests, files)
             await _go(tour)
-    console.print(f"\n{tour.asked - tour.wrong} of {tour.asked} answers as they should be")
+    console.print(f"\n{tour.asked - tour.wrong} of {tour.asked} answers as expected")
     return 1 if tour.wrong else 0
 
 

@@ -1,7 +1,7 @@
-"""The tour of a small shop through real Envoys, with real mTLS. Run by `make demo`.
+"""The tour of a small shop through real Envoys, with real mTLS. Run it with `make demo`.
 
-Every question is asked twice: of a proxy, by a real call, and of the engine. Then two policies are changed while
-everything runs. It fails where an answer is not as it should be, or where the two differ.
+The tour asks every question twice: a proxy, by a real call, and the engine. Then two policies change while everything
+runs. The tour fails if an answer is unexpected, or if proxy and engine differ.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ WEB = "spiffe://cluster.local/ns/shop/sa/web"
 TOUR = [
     ("The web front uses the cart", Question.of("sa:shop/web", "pod:shop/cart", port=8080), "allow"),
     (
-        "… by the Service, whose port 80 leads to 8080",
+        "… also through the Service, whose port 80 is 8080",
         Question.of("sa:shop/web", "service:shop/cart", port=80),
         "allow",
     ),
     ("… but not on its metrics port", Question.of("sa:shop/web", "pod:shop/cart", port=9090), "deny"),
-    ("A client without identity is nobody", Question.of("anonymous", "pod:shop/cart", port=8080), "deny"),
+    ("A caller without an identity", Question.of("anonymous", "pod:shop/cart", port=8080), "deny"),
     ("Same account name, another namespace", Question.of("sa:sandbox/web", "pod:shop/cart", port=8080), "deny"),
     ("Another trust domain", Question.of("spiffe://evil.example/ns/shop/sa/web", "pod:shop/cart", port=8080), "deny"),
     (
@@ -61,15 +61,15 @@ TOUR = [
         "allow",
     ),
     (
-        "… and climbs out of it",
+        "… and leaves it with dot segments",
         Question.of(PARTNER, "pod:shop/payments", port=8443, method="GET", path="/v1/charges/../admin"),
         "deny",
     ),
     ("Prometheus reads metrics", Question.of("sa:monitoring/prometheus", "pod:shop/cart", port=9090), "allow"),
     ("… but not card data", Question.of("sa:monitoring/prometheus", "pod:shop/payments", port=8443), "deny"),
-    ("The sandbox is kept out", Question.of("pod:sandbox/experiments", "pod:shop/cart", port=8080), "deny"),
-    ("… also where no policy is", Question.of("pod:sandbox/experiments", "pod:shop/web", port=8080), "deny"),
-    ("Everyone else may see the web front", Question.of("anonymous", "pod:shop/web", port=8080), "allow"),
+    ("The sandbox may not use the cart", Question.of("pod:sandbox/experiments", "pod:shop/cart", port=8080), "deny"),
+    ("… nor a pod without a policy", Question.of("pod:sandbox/experiments", "pod:shop/web", port=8080), "deny"),
+    ("Every other caller may see the web front", Question.of("anonymous", "pod:shop/web", port=8080), "allow"),
 ]
 
 DELETING = TOUR[7][1]
@@ -77,7 +77,7 @@ USING = TOUR[0][1]
 
 
 class Tour:
-    """Goes through it, and counts what is wrong."""
+    """The steps of the tour, with the count of wrong answers."""
 
     def __init__(self, console: Console, mesh: LocalMesh, manifests: Path) -> None:
         self.console = console
@@ -88,7 +88,7 @@ class Tour:
         mesh.listen(self.seen.put_nowait)
 
     async def ask_all(self, questions: list[tuple[str, Question, str]]) -> None:
-        """A row for each question: what the proxy did, what the engine says, who decided, where that is written."""
+        """Print a row for each question: the verdicts of proxy and engine, the deciding policy, and its line."""
         table = Table(box=None, pad_edge=False)
         for title in ("a real call", "Envoy", "engine", "decided by", "line"):
             table.add_column(title, overflow="fold")
@@ -111,7 +111,7 @@ class Tour:
         yield f"{Path(decision.span.file).name}:{decision.span.line}" if decision.span else ""
 
     async def save(self, old: str, new: str) -> None:
-        """Change the policies as an editor would, and wait until every proxy enforces it."""
+        """Change the policies as an editor would, and wait until every proxy enforces the change."""
         text = self.policies.read_text(encoding="utf-8")
         if text.count(old) != 1:
             raise AssertionError(f"the shop has changed: {old!r}")
@@ -126,7 +126,7 @@ class Tour:
 
     @contextlib.asynccontextmanager
     async def connected(self) -> AsyncIterator[CallConnection]:
-        """The web front, connected with the cart."""
+        """Yield a connection from the web front to the cart."""
         site = self.mesh.sites["shop/cart"]
         tls = await self.mesh.certificates.context(WEB)
         target = Target(site.address, site.ports[8080])
@@ -135,7 +135,7 @@ class Tour:
 
 
 async def main() -> int:
-    """The whole tour."""
+    """Run the whole tour."""
     console = Console()
     console.width = max(console.width, 104)
     with tempfile.TemporaryDirectory() as folder:
@@ -155,16 +155,14 @@ async def main() -> int:
             finally:
                 watching.cancel()
     asked = len(TOUR) + 4
-    console.print(f"\n{asked - tour.wrong} of {asked} answers as they should be, of Envoy and of the engine alike")
+    console.print(f"\n{asked - tour.wrong} of {asked} answers as expected, from Envoy and from the engine")
     return 1 if tour.wrong else 0
 
 
 async def _go(tour: Tour) -> None:
     say = tour.console.print
     await tour.ask_all(TOUR)
-    say(
-        "\n[bold]A policy is changed:[/bold] the cart may now delete what it charged (requests, methods: [GET, DELETE])"
-    )
+    say("\n[bold]A policy is changed:[/bold] the cart may now delete charges (requests, methods: [GET, DELETE])")
     await tour.save("methods: [GET]", "methods: [GET, DELETE]")
     await tour.ask_all([("The cart deletes a charge", DELETING, "allow")])
     say("\n[bold]And another:[/bold] the cart is for the checkout only, while the web front is connected with it")

@@ -7,7 +7,7 @@ decision = authority.check("sa:shop/web", "pod:shop/cart", port=8080)
 print(decision.verdict, decision.policy)
 print(authority.explain(decision))
 
-The types of what methods return are in `eastgate.graph`, `eastgate.diff`, `eastgate.lint` and so on.
+The types of return values are in `eastgate.graph`, `eastgate.diff`, `eastgate.lint` and so on.
 """
 
 from importlib import import_module
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from eastgate._version import __version__ as __version__
 
-# For type checkers; what runs reads `_NAMES`.
+# For type checkers. At run time, `_NAMES` is used.
 if TYPE_CHECKING:
     from eastgate.authority.decisions import Decision as Decision
     from eastgate.authority.decisions import Verdict as Verdict
@@ -70,15 +70,15 @@ _NAMES = {
     ),
     "authority.reading": ("ManifestError",),
     "cluster.unread": ("Handling",),
-    "dialects": ("Settings",),  # settings are read with those that dialects bring
+    "dialects": ("Settings",),  # with the settings of dialects
     "reports.public": ("Authority", "connect", "crds", "from_objects", "from_text", "load", "test"),
     "settings": ("SettingsError",),
 }
-"""Where each name is defined. It is imported when it is first used: most commands need few of them."""
+"""The module that defines each name. It is imported on first use: most commands need few of them."""
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
-if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
 
     def __getattr__(name: str) -> object:
         if name == "__all__":
@@ -91,7 +91,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for one that exists
 
 
 def _take_loaded() -> None:
-    """Take the names whose modules are loaded, so that an error, too, has its public name in a traceback."""
+    """Take the names whose modules are loaded, so that errors have their public names in tracebacks."""
     import sys
 
     for module, names in _NAMES.items():

@@ -1,4 +1,4 @@
-"""The parts of a decision: its trace, what audited policies would do, who enforces, and what it leaves out."""
+"""The parts of a decision: its trace, the effects of audited policies, enforcement, and unread objects."""
 
 from eastgate.authority.auditing import Audited, Would
 from eastgate.authority.deciding import Prepared

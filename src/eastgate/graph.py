@@ -1,4 +1,4 @@
-"""The graph of who can reach whom, which `Authority.graph` returns."""
+"""The access graph between callers and destinations, which `Authority.graph` returns."""
 
 from eastgate.basics.public import publish
 from eastgate.reports.graph import AllowedWay, Bundle, Edge, Graph, GraphNode, NodeKind, Pairs, ReachVerdict, render

@@ -1,4 +1,4 @@
-"""Manifests that were read, without an authority on them, their errors, and the keys of token issuers."""
+"""Manifests without an authority, their errors, and the keys of token issuers."""
 
 from eastgate.authority.authority import Touched
 from eastgate.authority.changes import ChangedNames, Changes

@@ -1,4 +1,4 @@
-"""A mesh on this machine, from Python: what `eastgate up` runs."""
+"""A mesh on this machine, from Python: the library behind `eastgate up`."""
 
 from eastgate.basics.public import publish
 

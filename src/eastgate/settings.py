@@ -1,7 +1,7 @@
 """Settings: the same names in `--set`, in a test's `settings` and in eastgate.yaml.
 
-Each one that chooses between two readings of a specification has the stricter or literal reading as its default. Those
-that only one dialect reads are brought by that dialect, as a `Section`.
+Some settings choose between two readings of a specification: their default is the stricter or literal one. A dialect
+brings its own settings as a `Section`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ BAD_SETTING = Code(
 
 
 class SettingsError(ValueError):
-    """A setting that does not exist, or a value that it cannot have."""
+    """A setting that does not exist, or an invalid value."""
 
 
 class MeshMode(StrEnum):
@@ -58,28 +58,28 @@ class MeshMode(StrEnum):
 
 
 class OpenRequests(StrEnum):
-    """The ways to treat a request that is still open when policies stop allowing it."""
+    """The ways to treat a request that is still open when policies no longer allow it."""
 
     END = "end"
     FINISH = "finish"
 
 
 class McpDenials(StrEnum):
-    """The answer of a gateway to an MCP request that is denied: a JSON-RPC error with its id, or a plain 403."""
+    """The answer of a gateway to a denied MCP request: a JSON-RPC error with its id, or a plain 403."""
 
     JSON_RPC = "jsonRpc"
     STATUS = "status"
 
 
 class DataPlane(StrEnum):
-    """The proxies that decide: those of the system that a policy is for, where it has its own, or ours."""
+    """The proxies that decide: those of the policy's own system, if it has any, or Eastgate's."""
 
     NATIVE = "native"
     EASTGATE = "eastgate"
 
 
 class Sidecars(StrEnum):
-    """The pods that have a proxy of ours: all, as manifests before injection mean it, or those that really have one."""
+    """The pods with a proxy of Eastgate: all, as before injection, or only those that really have one."""
 
     ASSUMED = "assumed"
     ACTUAL = "actual"
@@ -92,7 +92,7 @@ class Names(tuple[str, ...]):
 
 
 class Size(int):
-    """A number of bytes, written as Kubernetes does: `65536`, `64Ki`, `1Mi`."""
+    """A number of bytes, in the form of Kubernetes: `65536`, `64Ki`, `1Mi`."""
 
     __slots__ = ()
 
@@ -107,7 +107,7 @@ _UNITS = {"Gi": 1 << 30, "Mi": 1 << 20, "Ki": 1 << 10}
 
 
 def networks(*cidrs: str) -> Networks:
-    """Read networks in CIDR notation. Raises ValueError."""
+    """Parse networks in CIDR notation. Raises ValueError."""
     return tuple(parse_network(cidr, strict=True) for cidr in cidrs)
 
 
@@ -120,12 +120,12 @@ class Section:
     """
 
     def check(self, settings: Settings) -> None:
-        """Raise SettingsError where they do not go with the others."""
+        """Raise SettingsError if they contradict other settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings that are of no dialect, with their defaults, and those that dialects bring (`sections`)."""
+    """The settings that belong to no dialect, with their defaults, and the `sections` of dialects."""
 
     trust_domain: str = "cluster.local"
     namespace: str = "default"
@@ -139,7 +139,7 @@ class Settings:
     policy_limit: Size = Size(2 << 20)
     namespace_limit: Size = Size(8 << 20)
     sections: tuple[Section, ...] = ()
-    local_networks: Networks = ()  # of the machine that stands for a cluster; nobody writes them
+    local_networks: Networks = ()  # for one machine as a cluster; not written by users
 
     def __post_init__(self) -> None:
         changed = (section for section in self.sections if section != type(section)())
@@ -175,22 +175,22 @@ class Settings:
         return replace(settings, **common, sections=tuple(sections.values()))  # type: ignore[arg-type] # _value has checked each
 
     def section(self, kind: type[S]) -> S:
-        """Return the settings that a dialect brings: as they were set, or their defaults."""
+        """Return the settings of a dialect: as they were set, or their defaults."""
         return next((section for section in self.sections if isinstance(section, kind)), kind())
 
     def having(self, section: Section) -> Settings:
-        """Return the same with other settings of a dialect."""
+        """Return the same settings with another section of a dialect."""
         others = (other for other in self.sections if type(other) is not type(section))
         return replace(self, sections=(*others, section))
 
     def enforced(self) -> Settings:
-        """Return the settings where our own proxies enforce: what these do is not a matter of choice."""
+        """Return the settings for Eastgate's own proxies: their behaviour is fixed."""
         return replace(self, data_plane=DataPlane.EASTGATE, sidecars=Sidecars.ASSUMED)
 
     def mesh_name(self, namespace: str, account: str) -> str:
-        """Return Linkerd's name of a service account; with `*` as the account, that of all of the namespace.
+        """Return Linkerd's name of a service account; with `*` as the account, that of all accounts of the namespace.
 
-        Linkerd's own trust domain is the cluster's domain unless somebody sets another one.
+        By default, Linkerd's own trust domain is the cluster's domain.
         """
         domain = self.trust_domain if self.trust_domain != Settings().trust_domain else self.cluster_domain
         return f"{account}.{namespace}.serviceaccount.identity.{self.linkerd_namespace}.{domain}"
@@ -203,11 +203,11 @@ class Settings:
         }
 
     def difference_from(self, deciding: Settings) -> str:
-        """Return what makes manifests that were read with these settings unfit to be decided with others."""
+        """Return an error: manifests that were read with these settings cannot be decided with others."""
         read_with, given = self.to_json(), deciding.to_json()
         name = next((name for name in given if given[name] != read_with[name]), None)
         if name is None:
-            return "the manifests were read for other networks of this machine than they are to be decided for"
+            return "the manifests were read for other networks of this machine than those to decide for"
         return (
             f"the manifests were read with {name}: {read_with[name]}, and are to be decided with {name}: {given[name]}"
         )
@@ -222,18 +222,18 @@ _UNWRITTEN = ("sections", "local_networks")
 
 
 class _Brought:
-    """The source of the settings of dialects, set by `eastgate.dialects`, which is above this module."""
+    """The settings of dialects. `eastgate.dialects` sets them, since it is above this module."""
 
     sections: Callable[[], Iterable[type[Section]]] | None = None
 
 
 def bring_sections(sections: Callable[[], Iterable[type[Section]]]) -> None:
-    """Let `Settings.from_mapping` know the settings of dialects."""
+    """Register the settings of dialects for `Settings.from_mapping`."""
     _Brought.sections = sections
 
 
 def _homes() -> dict[str, tuple[type[Settings] | type[Section], str]]:
-    """Return each setting by its written name: what holds it, and under which name."""
+    """Return each setting by its written name: the object that has it, and the name there."""
     if _Brought.sections is None:
         raise RuntimeError("the settings of dialects are not known yet: import eastgate.dialects first")
     owners: list[type[Settings] | type[Section]] = [Settings, *_Brought.sections()]

@@ -17,7 +17,7 @@ def _running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentMesh]:
 
 @pytest.fixture
 def agents(_running: AgentMesh) -> Iterator[AgentMesh]:
-    """The mesh, whose authorizer allows everything at first. Sessions are closed after each test."""
+    """Return the mesh. Its authorizer allows everything at first. Sessions are closed after each test."""
     _running.behave("allow")
     yield _running
     _running.behave("allow")

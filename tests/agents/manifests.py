@@ -19,7 +19,7 @@ def backend(name: str) -> Manifest:
 
 
 def world(outside: Mapping[str, int]) -> list[Manifest]:
-    """Return everything but policies. `outside`: servers that are reached by a hostname, and their ports."""
+    """Return all objects except policies. `outside`: servers with a hostname, and their ports."""
     gateway = _object("gateway.networking.k8s.io/v1", "Gateway", "gw")
     gateway["spec"] = {"gatewayClassName": "e", "listeners": [{"name": "http", "port": 8080, "protocol": "HTTP"}]}
     manifests = [gateway]
@@ -83,7 +83,7 @@ def denied(name: str, target: Manifest, forbidden: Mapping[str, Sequence[str]]) 
 
 
 def asks(name: str, target: Manifest, account: str, protocol: str, *, body: bool = False) -> Manifest:
-    """Return a policy that asks the external authorizer about what an account does."""
+    """Return a policy that asks the external authorizer about the requests of an account."""
     port = 9000 if protocol == "GRPC" else 8000
     asked: Manifest = {"protocol": protocol, "backendRef": {"name": "checker", "port": port}}
     asked |= {"grpc": {}} if protocol == "GRPC" else {"http": {"path": "/check"}}

@@ -1,4 +1,4 @@
-"""A mesh with a gateway, MCP servers, an authorizer and agents, all of them real, for tests that are not coroutines."""
+"""A real mesh with a gateway, MCP servers, an authorizer and agents, for tests that are not coroutines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OUTSIDE = {
 }  # by host: the kind of the server
 _ISSUER = "https://issuer.example"
 TOKENS = TokenIdentity(_ISSUER, json.dumps({"keys": [jwk("p256")]}), "cluster.local", ("mesh",))
-_LINE = 1 << 24
+_MAX_LINE_BYTES = 1 << 24
 
 
 def identity_of(account: str) -> str:
@@ -58,7 +58,7 @@ def token_of(account: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """A line of the SDK, and how its client begins."""
+    """A release line of the SDK, and the handshake of its client."""
 
     version: int
     mode: str
@@ -71,7 +71,7 @@ MODERN, LEGACY, OLD = Sdk(2, "auto"), Sdk(2, "legacy"), Sdk(1, "legacy")
 SDKS = (MODERN, LEGACY, OLD)
 
 
-class Denied(Exception):  # noqa: N818 - it is no error
+class Denied(Exception):  # noqa: N818 - it is not an error
     """An error that the SDK raised."""
 
     def __init__(self, error: dict[str, Any]) -> None:
@@ -79,8 +79,8 @@ class Denied(Exception):  # noqa: N818 - it is no error
         self.code, self.message, self.data = error["code"], error["message"], error.get("data")
 
 
-class Answer:
-    """What becomes of something that an agent was told to do."""
+class PendingResult:
+    """The pending result of a command to an agent, with its reports of progress."""
 
     def __init__(self) -> None:
         self._lines: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -97,15 +97,15 @@ class Answer:
         self.progress.append(line["progress"])
         return self.progress[-1]
 
-    def is_moving(self, seconds: float) -> bool:
-        """Return whether there is progress, waiting for it so long."""
+    def has_progress(self, seconds: float) -> bool:
+        """Return whether a report of progress comes within some seconds."""
         try:
             return "progress" in self._lines.get(timeout=seconds)
         except queue.Empty:
             return False
 
     def result(self) -> Any:
-        """Wait for the end. Raises Denied."""
+        """Wait for the result. Raises Denied."""
         end = time.monotonic() + PATIENCE
         while "progress" in (line := self._lines.get(timeout=PATIENCE)):
             assert time.monotonic() < end, "it does not end"
@@ -116,11 +116,11 @@ class Answer:
 
 
 class AgentProcess:
-    """A program with one line of the SDK, which holds all sessions that use it."""
+    """A program with one release line of the SDK, which has all sessions of that line."""
 
     def __init__(self, python: Path, log: Path) -> None:
         self._numbers = itertools.count()
-        self._answers: dict[int, Answer] = {}
+        self._answers: dict[int, PendingResult] = {}
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
                 [python, PROGRAMS / "mcp_agent.py"],
@@ -132,10 +132,10 @@ class AgentProcess:
         self._reading = threading.Thread(target=self._read, daemon=True)
         self._reading.start()
 
-    def tell(self, do: str, **arguments: object) -> Answer:
-        """Tell it to do something."""
+    def send(self, do: str, **arguments: object) -> PendingResult:
+        """Send a command to the program, and return its pending result."""
         number = next(self._numbers)
-        answer = self._answers[number] = Answer()
+        answer = self._answers[number] = PendingResult()
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"id": number, "do": do, **arguments}) + "\n")
         self._process.stdin.flush()
@@ -167,12 +167,12 @@ class Agent:
     session: str
 
     def tools(self) -> list[str]:
-        listed: list[str] = self.process.tell("tools", session=self.session).result()
+        listed: list[str] = self.process.send("tools", session=self.session).result()
         return sorted(listed)
 
-    def start(self, tool: str, **arguments: object) -> Answer:
+    def start(self, tool: str, **arguments: object) -> PendingResult:
         """Call a tool, and do not wait for it."""
-        return self.process.tell("call", session=self.session, tool=tool, arguments=arguments)
+        return self.process.send("call", session=self.session, tool=tool, arguments=arguments)
 
     def call(self, tool: str, **arguments: object) -> str:
         """Call a tool and return its text. Raises Denied."""
@@ -181,12 +181,12 @@ class Agent:
         return str(result["text"])
 
     def close(self) -> None:
-        """Close the session. Raises Denied, also where it has ended already."""
-        self.process.tell("close", session=self.session).result()
+        """Close the session. Raises Denied, also if it has already ended."""
+        self.process.send("close", session=self.session).result()
 
 
 class AgentMesh(Processes):
-    """Everything that runs. The applications of the mesh are the servers of this SDK, the old one is outside."""
+    """All processes of the tests. The applications of the mesh use this SDK; the server with SDK 1.x is outside."""
 
     def start(self) -> None:
         self._log, self._asked = self.folder / "arrived", self.folder / "asked"
@@ -241,7 +241,7 @@ class AgentMesh(Processes):
         await asyncio.gather(*others, return_exceptions=True)
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something where the mesh runs."""
+        """Run a coroutine in the event loop of the mesh."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
 
     # Policies
@@ -277,23 +277,23 @@ class AgentMesh(Processes):
         return self._running[-1]
 
     def behave(self, behaviour: str) -> None:
-        """Say what the authorizer does from now on."""
+        """Set the behaviour of the authorizer."""
         new = self.folder / "behaviour.new"
         new.write_text(behaviour, encoding="utf-8")
         new.rename(self.folder / "behaviour")
 
     @property
     def asked(self) -> list[dict[str, Any]]:
-        """Return what the authorizer was asked."""
+        """Return the questions to the authorizer."""
         return _lines(self._asked)
 
     @property
     def asked_tools(self) -> list[tuple[str, str]]:
-        """Return the calls of tools that the authorizer was shown, and by which protocol."""
+        """Return the calls of tools that the authorizer was asked about, each with its protocol."""
         return [(each["protocol"], each["tool"]) for each in self.asked if each["tool"] is not None]
 
     def forget(self) -> None:
-        """Forget what was asked and what arrived so far."""
+        """Clear the recorded questions and requests."""
         for log in (self._asked, self._log):
             log.write_text("", encoding="utf-8")
 
@@ -304,13 +304,13 @@ class AgentMesh(Processes):
 
     @property
     def arrived(self) -> list[dict[str, Any]]:
-        """Return what arrived at servers."""
+        """Return the requests that arrived at servers."""
         return _lines(self._log)
 
     # Agents
 
     def agent(self, account: str, host: str, sdk: Sdk = MODERN, *, token: str | None = None) -> Agent:
-        """Open a session of an account with a server, by its certificate, or by a token and in clear. Raises Denied."""
+        """Open a session of an account with a server, by its certificate, or by a token in plaintext. Raises Denied."""
         process = self._agents.get(sdk.version)
         if process is None:
             python = self._python_1 if sdk.version == 1 else Path(sys.executable)
@@ -318,10 +318,10 @@ class AgentMesh(Processes):
         headers = {"host": f"{host}.example"} | ({"authorization": f"Bearer {token}"} if token is not None else {})
         at = f"127.0.0.1:{self.tunnel(account)}" if token is None else self.entrance
         arrived = len(self.arrived)
-        session = process.tell("open", url=f"http://{at}/mcp", headers=headers, mode=sdk.mode).result()
+        session = process.send("open", url=f"http://{at}/mcp", headers=headers, mode=sdk.mode).result()
         agent = Agent(process, session)
         self._open.append(agent)
-        if sdk.mode == "legacy":  # what a client sends by itself after the handshake
+        if sdk.mode == "legacy":  # the messages that a client sends by itself after the handshake
             self.wait_until(lambda: _is_settled(self.arrived[arrived:], stream=host != "stateless"))
         return agent
 
@@ -332,7 +332,7 @@ class AgentMesh(Processes):
                 self._open.pop().close()
 
     def post(self, account: str, host: str, message: object, **headers: str) -> tuple[int, Any, str]:
-        """Post a message without any SDK, and return the status, what was answered, and its type."""
+        """Post a message without an SDK. Return the status, the answer, and its type."""
         sent = {"content-type": "application/json", "accept": "application/json, text/event-stream", **headers}
         connection = http.client.HTTPConnection("127.0.0.1", self.tunnel(account), timeout=PATIENCE)
         with closing(connection):
@@ -348,7 +348,7 @@ class AgentMesh(Processes):
         return f"{site.address}:{site.ports[8080]}"
 
     def tunnel(self, account: str) -> int:
-        """Return a port of loopback that leads to the gateway, as this account."""
+        """Return a loopback port that connects to the gateway with the identity of this account."""
         if account not in self._tunnels:
             self._tunnels[account] = self.wait(self._open_tunnel(identity_of(account)))
         return self._tunnels[account]
@@ -372,7 +372,7 @@ class AgentMesh(Processes):
                     inner_writer.close()
             writer.close()
 
-        server = await asyncio.start_server(lead, "127.0.0.1", 0, limit=_LINE)
+        server = await asyncio.start_server(lead, "127.0.0.1", 0, limit=_MAX_LINE_BYTES)
         self._leading.append(server)
         port: int = server.sockets[0].getsockname()[1]
         return port

@@ -1,4 +1,4 @@
-"""External authorizers: asked where they should be, once, and whatever they do, nobody gets in by it."""
+"""External authorizers: each request asks them once, and no faulty authorizer makes a gateway allow a request."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_authorizer_is_asked_about_matching_sources_only(agents: AgentMesh) -
 
 
 @pytest.mark.parametrize("sdk", [MODERN, OLD], ids=str)
-def test_the_authorizer_of_a_backend_is_never_asked_about_what_the_gateway_denies(agents: AgentMesh, sdk: Sdk) -> None:
+def test_the_authorizer_of_a_backend_gets_no_request_that_the_gateway_denies(agents: AgentMesh, sdk: Sdk) -> None:
     at_backend = asks("ask-backend", backend("maths"), "writer", "HTTP", body=True)
     agents.enforce(
         tools("some", GATEWAY, {"writer": ["add", "mul"]}), denied("not-mul", GATEWAY, {"writer": ["mul"]}), at_backend
@@ -68,13 +68,13 @@ def test_the_authorizer_of_a_backend_is_never_asked_about_what_the_gateway_denie
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("behaviour", ["deny", "hang-up", "garbage", "huge", "contradict", "steer"])
-def test_an_authorizer_that_breaks_or_lies_lets_nobody_in(agents: AgentMesh, behaviour: str, protocol: str) -> None:
+def test_an_authorizer_that_breaks_or_lies_allows_no_request(agents: AgentMesh, behaviour: str, protocol: str) -> None:
     agents.enforce(asks("ask", GATEWAY, "writer", protocol))
     sessions = {sdk: agents.agent("writer", "maths", sdk) for sdk in (MODERN, OLD)}
     agents.behave(behaviour)
     agents.forget()
     for agent in sessions.values():
-        if (behaviour, protocol) == ("steer", "HTTP"):  # what it may not set does not arrive
+        if (behaviour, protocol) == ("steer", "HTTP"):  # a header that it may not set does not arrive
             assert agent.call("add", a=1, b=2) == "maths 3"
             continue
         with pytest.raises(Denied) as raised:
@@ -89,7 +89,7 @@ def test_an_authorizer_that_breaks_or_lies_lets_nobody_in(agents: AgentMesh, beh
         assert agent.call("add", a=1, b=2) == "maths 3", "the session goes on"
 
 
-def test_an_authorizer_that_is_slow_lets_nobody_in(agents: AgentMesh) -> None:
+def test_an_authorizer_that_is_slow_allows_no_request(agents: AgentMesh) -> None:
     agents.enforce(asks("ask-grpc", GATEWAY, "writer", "GRPC"), asks("ask-http", GATEWAY, "reader", "HTTP"))
     sessions = [agents.agent(account, "maths", sdk) for account in ("writer", "reader") for sdk in (MODERN, OLD)]
     agents.behave("slow")
@@ -101,7 +101,7 @@ def test_an_authorizer_that_is_slow_lets_nobody_in(agents: AgentMesh) -> None:
     assert agents.called == []
 
 
-def test_an_authorizer_that_is_down_lets_nobody_in_until_it_is_back(agents: AgentMesh) -> None:
+def test_an_authorizer_that_is_down_allows_no_request_until_it_is_back(agents: AgentMesh) -> None:
     agents.enforce(asks("ask-grpc", GATEWAY, "writer", "GRPC"), asks("ask-http", GATEWAY, "reader", "HTTP"))
     sessions = [agents.agent(account, "maths", sdk) for account in ("writer", "reader") for sdk in (MODERN, OLD)]
     agents.stop_authorizer()

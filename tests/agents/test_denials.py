@@ -1,4 +1,4 @@
-"""What a client is told where it is denied something, message by message."""
+"""The answers that a client gets for denied messages."""
 
 from __future__ import annotations
 

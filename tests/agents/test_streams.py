@@ -1,4 +1,4 @@
-"""What takes long: streams of progress and of long answers, what servers ask of clients, and what ends them."""
+"""Long calls: streams of progress and of long answers, requests from servers to clients, and the end of streams."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from eastgate.control.events import Noted
 from tests.agents.manifests import GATEWAY, asks, backend, denied, tools
-from tests.agents.running import LEGACY, OLD, SDKS, AgentMesh, Answer, Denied, Sdk
+from tests.agents.running import LEGACY, OLD, SDKS, AgentMesh, Denied, PendingResult, Sdk
 
 ALL = ["add", "long", "count", "wait", "whoami", "dream"]
 
@@ -26,7 +26,7 @@ def test_progress_and_long_answers_arrive(agents: AgentMesh, sdk: Sdk, asked: bo
 
 @pytest.mark.parametrize("sdk", [LEGACY, OLD], ids=str)
 def test_a_server_asks_its_client_and_is_answered(agents: AgentMesh, sdk: Sdk) -> None:
-    """The newest protocol has no requests of servers."""
+    """The newest protocol has no requests from servers."""
     agents.enforce(tools("all", backend("maths"), {"writer": ALL}))
     agent = agents.agent("writer", "maths", sdk)
     assert agent.call("whoami") == "erin"
@@ -65,13 +65,13 @@ def test_a_call_that_runs_ends_when_its_tool_is_taken_away(agents: AgentMesh, sd
         agents.enforce(tools("some", backend("maths"), {"writer": ["add"]}), *asking)
     _wait_for_the_end(agents, waiting, sdk)
     noted = [event.message for event in agents.events[events:] if isinstance(event, Noted)]
-    assert any("sa:prod/writer" in text and "not allowed any more" in text for text in noted)
+    assert any("sa:prod/writer" in text and "no longer allowed" in text for text in noted)
 
 
-def _wait_for_the_end(agents: AgentMesh, waiting: Answer, sdk: Sdk) -> None:
-    """Wait until a call ends. A client of 1.x never learns of that: it waits for a stream that nobody continues."""
+def _wait_for_the_end(agents: AgentMesh, waiting: PendingResult, sdk: Sdk) -> None:
+    """Wait until a call ends. A client of 1.x does not notice the end: it waits for more data on the stream."""
     if sdk.version > 1:
         with pytest.raises(Denied):
             waiting.result()
         return
-    agents.wait_until(lambda: not waiting.is_moving(0.5))
+    agents.wait_until(lambda: not waiting.has_progress(0.5))

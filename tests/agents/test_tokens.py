@@ -1,4 +1,4 @@
-"""Agents that are known by a token: servers never see it, authorizers do, and everybody is told who the agent is."""
+"""Agents with tokens: servers never see the token, authorizers see it, and both get the identity of the agent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WRITER = identity_of("writer")
 @pytest.mark.parametrize("sdk", SDKS, ids=str)
 @pytest.mark.parametrize("host", ["maths", "json", "old"])
 def test_no_server_gets_the_token_of_an_agent(agents: AgentMesh, sdk: Sdk, host: str) -> None:
-    """Neither one of the mesh nor one elsewhere: it would be the agent at every other server."""
+    """Check servers in the mesh and outside. A server with the token could act as the agent at every other server."""
     agents.enforce(tools("some", backend(host), {"writer": ["add"]}))
     agents.forget()
     agent = agents.agent("writer", host, sdk, token=token_of("writer"))

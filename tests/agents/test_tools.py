@@ -1,4 +1,4 @@
-"""Which agent may call which tool, with the official SDK at both ends."""
+"""The tools that each agent may call, with the official SDK at both ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEEN = {
 
 @pytest.mark.parametrize("sdk", SDKS, ids=str)
 def test_an_agent_sees_and_calls_its_tools_of_each_server_and_no_others(agents: AgentMesh, sdk: Sdk) -> None:
-    """Both servers have a tool `add`; which agent may call it differs."""
+    """Both servers have a tool `add`, with different callers."""
     agents.enforce(*BOTH_LEVELS)
     for (account, server), seen in SEEN.items():
         agent = agents.agent(account, server, sdk)
@@ -104,7 +104,7 @@ def test_without_policies_a_gateway_shows_everything(agents: AgentMesh, sdk: Sdk
 @pytest.mark.parametrize("sdk", SDKS, ids=str)
 @pytest.mark.parametrize("server", ["json", "stateless", "old"])
 def test_servers_outside_of_the_cluster_are_guarded_alike(agents: AgentMesh, server: str, sdk: Sdk) -> None:
-    """They are reached by a hostname: one answers in JSON, one has no sessions, one is of the SDK 1.x."""
+    """These servers have a hostname: one answers in JSON, one has no sessions, one uses the SDK 1.x."""
     agents.enforce(tools("at-server", backend(server), {"writer": ["add", "count"]}))
     agents.forget()
     writer = agents.agent("writer", server, sdk)

@@ -1,1 +1,1 @@
-"""Attacks on enforcement, by kind. Every try of every kind is made against every placement of `placements.py`."""
+"""Attacks on enforcement, by kind. Every try of every kind runs against every placement of `placements.py`."""

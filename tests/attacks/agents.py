@@ -1,4 +1,4 @@
-"""Gateways with MCP servers behind them, policies at both levels, and agents who try to get round them."""
+"""Gateways with MCP servers behind them, policies at both levels, and agents that try to bypass the policies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eastgate.local.machine.control import SocketServer
 from eastgate.local.machine.http1 import Malformed, Source
 from eastgate.local.mesh import LocalMesh
 from tests.attacks.http1 import Head, body_of, read_head
-from tests.attacks.trying import Try, hear
+from tests.attacks.trying import Try, send_and_receive
 from tests.differential.asking import Caller
 from tests.differential.bench import Bench, authority_of
 from tests.differential.world import SETTINGS, Manifest, pod
@@ -30,8 +30,8 @@ TOOLS = ("add", "sub", "rm", "wipe")
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 _API = "gateway.networking.k8s.io/v1"
 _TIMEOUT = PATIENCE
-_AT_ONCE = 128
-_FIRST, _QUIET = 1.0, 0.1  # seconds that a try waits for the first byte, and for more of them
+_MAX_CONCURRENT_TRIES = 128
+_FIRST_BYTE_SECONDS, _QUIET_SECONDS = 1.0, 0.1  # the waits of a try for the first byte, and for further bytes
 Script = Callable[["McpArrived"], bytes | None]
 
 
@@ -50,7 +50,7 @@ class McpArrived:
 
 
 class McpServer(SocketServer):
-    """Remembers what arrives, and answers as a careless server does. `script` may answer in its place."""
+    """A server that records requests and answers without any checks. `script` may answer instead."""
 
     def __init__(self, path: str, name: str) -> None:
         super().__init__(path)
@@ -98,7 +98,7 @@ def _result(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def answer(body: bytes, *headers: tuple[str, str], status: int = 200, kind: str = "application/json") -> bytes:
-    """Return an answer of HTTP/1.1."""
+    """Return an HTTP/1.1 answer."""
     lines = [f"HTTP/1.1 {status} X", f"content-type: {kind}", f"content-length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in headers]
     return "".join(f"{line}\r\n" for line in lines).encode("latin-1") + b"\r\n" + body
@@ -108,13 +108,13 @@ def answer(body: bytes, *headers: tuple[str, str], status: int = 200, kind: str 
 
 
 def gateway(name: str, *listeners: Manifest) -> Manifest:
-    """A Gateway."""
+    """Return a Gateway."""
     spec = {"gatewayClassName": "eastgate", "listeners": list(listeners)}
     return {"apiVersion": _API, "kind": "Gateway", "metadata": {"name": name, "namespace": "a"}, "spec": spec}
 
 
 def route(name: str, *backends: Manifest, host: str, to: Sequence[str] = ("gw", "gw2"), **rule: Any) -> Manifest:
-    """A route of one rule."""
+    """Return a route with one rule."""
     spec = {
         "parentRefs": [{"name": parent} for parent in to],
         "hostnames": [host],
@@ -124,7 +124,7 @@ def route(name: str, *backends: Manifest, host: str, to: Sequence[str] = ("gw", 
 
 
 def to_backend(name: str, weight: int = 1) -> Manifest:
-    """Refer to an MCP server."""
+    """Return a reference to an MCP server."""
     return {"group": "agentic.networking.x-k8s.io", "kind": "XBackend", "name": name, "weight": weight}
 
 
@@ -149,7 +149,7 @@ def _server(name: str) -> list[Manifest]:
 def access_policy(
     name: str, target: str, *rules: tuple[str, Mapping[str, Any] | None], action: str = "Allow"
 ) -> Manifest:
-    """A policy at a Gateway or a backend: who (an account), and what of MCP; None is everything."""
+    """Return a policy at a Gateway or backend. A rule is an account with its MCP rights; None means all rights."""
     kind, _, named = target.partition(":")
     group = "gateway.networking.k8s.io" if kind == "Gateway" else "agentic.networking.x-k8s.io"
 
@@ -176,7 +176,7 @@ def access_policy(
 
 
 def only(*tools: str) -> Mapping[str, Any]:
-    """Only these tools, and what a client needs beside."""
+    """Return rights for only these tools, and for the other messages that a client needs."""
     return {
         "methods": [{"name": "tools/call", "params": list(tools)}, {"name": "tools/list"}],
         "mcpBaseProtocolMethodsOption": "MATCH_BASE_PROTOCOL_METHODS",
@@ -184,7 +184,7 @@ def only(*tools: str) -> Mapping[str, Any]:
 
 
 def tool(*tools: str) -> Mapping[str, Any]:
-    """Calls of these tools."""
+    """Return rights for calls of these tools."""
     return {"methods": [{"name": "tools/call", "params": list(tools)}]}
 
 
@@ -192,9 +192,9 @@ def _denied(name: str) -> list[tuple[str, Mapping[str, Any]]]:
     return [("broad", tool(name)), ("asked", tool(name))]
 
 
-# `narrow` may call add and no other tool. `broad` may do everything but call rm, by a denial at the Gateway, and wipe,
-# by one at the backends; so may `asked`, about whom the gateways ask an authorizer, which always consents. `free` may
-# do everything.
+# `narrow` may call add and no other tool. `broad` may do everything except call rm (denied at the Gateway) and wipe
+# (denied at the backends). `asked` has the same rights, but the gateways also ask an authorizer, which always allows.
+# `free` may do everything.
 _OPEN = (("narrow", only("add")), ("broad", None), ("asked", None), ("free", None))
 POLICIES: list[Manifest] = [
     *(
@@ -217,7 +217,7 @@ POLICIES: list[Manifest] = [
 ]
 AGENTS_WORLD: list[Manifest] = [
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}},
-    # Known, and so cut off alone: connections of accounts that nobody declares are ended together.
+    # Declared accounts, whose connections close one by one. Connections of undeclared accounts close together.
     {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "free", "namespace": "a"}},
     gateway("gw", {"name": "http", "port": 8080, "protocol": "HTTP"}),
     gateway("gw2", {"name": "http", "port": 8080, "protocol": "HTTP"}),
@@ -230,7 +230,7 @@ AGENTS_WORLD: list[Manifest] = [
 
 
 class AgentBench(Bench):
-    """Gateways that run, with a server for each backend."""
+    """Running gateways, with a server for each backend."""
 
     def __init__(
         self,
@@ -265,7 +265,7 @@ class AgentBench(Bench):
         super().__exit__(*error)
 
     async def _consent(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer an authorizer's question with yes."""
+        """Allow every request that the authorizer is asked about."""
         source = Source(reader)
         try:
             while (head := await read_head(source)) is not None:
@@ -281,11 +281,11 @@ class AgentBench(Bench):
 
     @property
     def arrived(self) -> list[McpArrived]:
-        """Everything that reached any server since it was cleared."""
+        """Return all requests that reached a server since the last `clear`."""
         return [each for server in self.servers.values() for each in server.arrived]
 
     def clear(self) -> None:
-        """Forget what arrived, and answer as usual."""
+        """Delete the recorded requests, and restore the usual answers."""
         for server in self.servers.values():
             server.arrived.clear()
             server.script = lambda _: None
@@ -293,14 +293,14 @@ class AgentBench(Bench):
     async def connect(
         self, who: str | None, at: str = "gw", port: int = 8080, alpn: Sequence[str] = ()
     ) -> CallConnection:
-        """Connect to a gateway as an account, or as nobody."""
+        """Connect to a gateway as an account, or without an identity."""
         site = self.mesh.gateways[f"gateway:a/{at}"]
         identity = None if who is None else f"spiffe://td/ns/a/sa/{who}"
         tls = await self.context(Caller(identity, ""), alpn)
         return await CallConnection.open(Target(site.address, site.ports[port]), tls=tls, timeout=_TIMEOUT)
 
     def call(self, who: str | None, body: object = None, *headers: tuple[str, str], **more: Any) -> Called:
-        """Make a request of HTTP/1.1 as somebody. See `request`."""
+        """Send an HTTP/1.1 request with the identity `who`. See `request`."""
         return self.run(self._call(who, body, headers, **more))
 
     async def _call(
@@ -320,21 +320,23 @@ class AgentBench(Bench):
                 return Called(0, error=repr(error))
 
     def make(self, who: str | None, tries: Iterable[Try], at: str = "gw") -> dict[str, bytes]:
-        """Make tries on connections of their own as somebody; return what came back of each."""
+        """Send tries with the identity `who`, each on its own connection. Return the bytes that came back for each."""
         return self.run(self._make(who, list(tries), at))
 
     async def _make(self, who: str | None, tries: Sequence[Try], at: str) -> dict[str, bytes]:
-        slots = asyncio.Semaphore(_AT_ONCE)
+        slots = asyncio.Semaphore(_MAX_CONCURRENT_TRIES)
 
         async def make(each: Try) -> bytes:
             async with slots:
                 return await self._try(who, each, at)
 
-        heard = await asyncio.gather(*map(make, tries))
-        return {each.name: data for each, data in zip(tries, heard, strict=True)}
+        received = await asyncio.gather(*map(make, tries))
+        return {each.name: data for each, data in zip(tries, received, strict=True)}
 
     async def _try(self, who: str | None, each: Try, at: str) -> bytes:
-        return await hear(self.connect(who, at, alpn=each.alpn), each.pieces, _FIRST, _QUIET)
+        return await send_and_receive(
+            self.connect(who, at, alpn=each.alpn), each.pieces, _FIRST_BYTE_SECONDS, _QUIET_SECONDS
+        )
 
 
 def request(
@@ -345,7 +347,7 @@ def request(
     path: str = "/mcp",
     bare: bool = False,
 ) -> HttpRequest:
-    """Return a request with a message, which is bytes or JSON. `bare`: with these headers and no others."""
+    """Return a request with a message, as bytes or JSON. `bare`: with only the given headers."""
     content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
     usual = () if bare else (("content-type", "application/json"), ("accept", "application/json, text/event-stream"))
     return HttpRequest(method, path, (("host", host), *usual, *headers), content)

@@ -1,4 +1,4 @@
-"""An application that remembers every request that reached it, over HTTP/1.1 and HTTP/2, and answers each by name."""
+"""An application that records every request over HTTP/1.1 and HTTP/2, and marks each answer."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from tests.attacks.http1 import Head, body_of, read_head
 
 __all__ = ["MARK", "SAW", "Application", "Arrived"]
 
-MARK = "x-try"  # a header by which a client knows its own request again
-SAW = "x-saw"  # the header of an answer that repeats it
+MARK = "x-try"  # the header by which a client recognizes its own request
+SAW = "x-saw"  # the header of the answer that repeats the mark
 
 
 @dataclass(frozen=True)
 class Arrived:
-    """A request as the application saw it. Its hosts are every Host header and `:authority`."""
+    """A request as the application received it. Its hosts are every Host header and `:authority`."""
 
     version: str
     method: str
@@ -53,9 +53,9 @@ class Arrived:
 
 
 class Application(SocketServer):
-    """Answers every request with 200, what it saw, and nothing else. It takes up websockets, and lets them be silent.
+    """An application that answers every request with 200 and the mark. It accepts websockets, but sends nothing.
 
-    Bytes that are no HTTP come back as they are. One that `declines` knows no websockets, and reads on.
+    It returns bytes that are not HTTP unchanged. With `declines`, it has no websockets, and continues to read HTTP.
     """
 
     declines = False
@@ -63,11 +63,11 @@ class Application(SocketServer):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.arrived: list[Arrived] = []
-        self.malformed: list[str] = []  # what a proxy sent that is no proper HTTP/1.1
+        self.malformed: list[str] = []  # malformed HTTP/1.1 that a proxy sent
         self.tunnelled = bytearray()
 
     def answer(self, arrived: Arrived) -> tuple[tuple[tuple[str, str], ...], bytes]:  # noqa: ARG002 - for others
-        """Return the headers of an answer, beside the one that repeats the mark, and its body."""
+        """Return the headers of an answer, in addition to the mark, and its body."""
         return (), b""
 
     def status(self, arrived: Arrived) -> int:  # noqa: ARG002 - for others
@@ -89,7 +89,7 @@ class Application(SocketServer):
             writer.transport.abort()
 
     def note(self, data: bytes) -> None:
-        """Take note of bytes that are no HTTP."""
+        """Record bytes that are not HTTP."""
 
     async def _echo(self, source: Source, writer: asyncio.StreamWriter) -> None:
         while data := await source.take():
@@ -126,14 +126,14 @@ class Application(SocketServer):
                 writer.write(content if method != "HEAD" else b"")
                 await writer.drain()
         except (Malformed, ValueError) as error:
-            # Who goes away in the middle of a body has said nothing wrong; nor has who announces one that never ends.
+            # It is no error to close in the middle of a body, nor to announce a body that never ends.
             endless = head is not None and [len(one) > 18 and one.isdigit() for one in head.all("content-length")]
             if "ended" not in str(error) and endless != [True]:
                 self.malformed.append(f"{error}: {head} {bytes(source.seen[:200])!r}")
 
 
 class _Http2:
-    """One connection of HTTP/2. It is as trusting as a server can be."""
+    """One HTTP/2 connection of a server that checks as little as possible."""
 
     def __init__(self, application: Application, writer: asyncio.StreamWriter) -> None:
         self._application = application
@@ -178,12 +178,12 @@ class _Http2:
     def _headers(self, stream: int) -> None:
         block, self._block = self._block, b""
         read = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in self._decoder.decode(block, raw=True)]
-        if stream in self._requests:  # trailers: no server may take them for headers, but they must be proper ones
+        if stream in self._requests:  # trailers: no server may read them as headers, but they must be well-formed
             if wrong := [name for name, _ in read if name.startswith(":")]:
                 self._application.malformed.append(f"trailers with {wrong}")
         else:
             self._requests[stream] = read
-        if self._ends or (":method", "CONNECT") in read:  # which ends when somebody has enough of it
+        if self._ends or (":method", "CONNECT") in read:  # a tunnel ends when one side closes it
             self._answer(stream)
 
     def _answer(self, stream: int) -> None:

@@ -1,4 +1,4 @@
-"""AuthPolicies at the gateway that is attacked, and routes for them to guard."""
+"""AuthPolicies at the attacked gateway, and the routes that they guard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.attacks.tokens import AUDIENCE, ISSUER, JWKS
 from tests.differential.world import Manifest
 
 __all__ = [
-    "NOBODY",
+    "NO_CALLER",
     "api_keys",
     "auth_policy",
     "gateway_route",
@@ -21,14 +21,14 @@ __all__ = [
 
 _API = "gateway.networking.k8s.io"
 _LABEL = "attacks"
-NOBODY: Manifest = {"name": "nobody", "apiKey": {"labelSelectors": {_LABEL: "of-nobody"}}}
-"""An identity that nobody has."""
+NO_CALLER: Manifest = {"name": "nobody", "apiKey": {"labelSelectors": {_LABEL: "of-nobody"}}}
+"""An identity that no caller has."""
 
 
 def auth_policy(
     target: str, schemes: Mapping[str, Manifest], rules: Sequence[Manifest] = (), name: str = "auth"
 ) -> Manifest:
-    """A policy on a Gateway or a route, `Kind:name`, with a scheme for each host."""
+    """Return a policy on a Gateway or a route, `Kind:name`, with a scheme for each host."""
     kind, _, named = target.partition(":")
     spec: Manifest = {"targetRef": {"group": _API, "kind": kind, "name": named}}
     spec["authSchemes"] = [{"hosts": [host], **scheme} for host, scheme in schemes.items()]
@@ -43,7 +43,7 @@ def auth_policy(
 
 
 def gateway_route(name: str, *matches: Manifest, hostnames: Sequence[str] = ()) -> Manifest:
-    """A route of the gateway to the application, beside the one that takes everything."""
+    """Return a route of the gateway to the application, in addition to the route for all requests."""
     rule: Manifest = {"backendRefs": [{"name": HOST, "port": 80}]}
     if matches:
         rule["matches"] = list(matches)
@@ -55,19 +55,19 @@ def gateway_route(name: str, *matches: Manifest, hostnames: Sequence[str] = ()) 
 
 
 def api_keys(**credentials: str) -> Manifest:
-    """An identity with an API key of a Secret that `secret` makes."""
+    """Return an identity with an API key of a Secret that `secret` returns."""
     identity: Manifest = {"name": "keys", "apiKey": {"labelSelectors": {_LABEL: "good"}}}
     return identity | ({"credentials": credentials} if credentials else {})
 
 
 def passing_on(header: str) -> Manifest:
-    """A response that has a header as the client sent it."""
+    """Return a response that has a header as the client sent it."""
     value = {"valueFrom": {"authJSON": f"request.headers.{header}"}}
     return {"name": header, "wrapper": "httpHeader", "wrapperKey": header, "plain": value}
 
 
 def request_authentication(**rule: object) -> Manifest:
-    """A policy of Istio on the gateway, with one rule."""
+    """Return an Istio RequestAuthentication on the gateway, with one rule."""
     return {
         "apiVersion": "security.istio.io/v1",
         "kind": "RequestAuthentication",
@@ -80,7 +80,7 @@ def request_authentication(**rule: object) -> Manifest:
 
 
 def secret(name: str, key: str, *, namespace: str = "a", label: str | None = "good", **more: Any) -> Manifest:
-    """A Secret with an API key."""
+    """Return a Secret with an API key."""
     metadata: Manifest = {"name": name, "namespace": namespace}
     if label is not None:
         metadata["labels"] = {_LABEL: label}

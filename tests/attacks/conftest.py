@@ -1,4 +1,4 @@
-"""Tests may be coroutines, and each has a runtime folder of its own, as in the tests of faults."""
+"""Tests may be coroutines. Each has its own runtime folder, as in the tests of faults."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ __all__ = [
 
 @pytest.fixture(scope="package")
 def bench() -> Iterator[Bench]:
-    """What all placements are on."""
+    """Return the bench with all placements."""
     with placements.bench() as running:
         yield running
 
 
 @pytest.fixture(scope="package", params=PLACEMENTS, ids=str)
 def attacked(request: pytest.FixtureRequest, bench: Bench) -> Attacked:
-    """Every placement, one after the other."""
+    """Return every placement, one after the other."""
     placed: Attacked = request.param.at(bench)
     return placed
 
 
 @pytest.fixture
 def placement(request: pytest.FixtureRequest) -> Placement:
-    """The placement that is `attacked`."""
+    """Return the placement that is `attacked`."""
     placed: Placement = request.node.callspec.params["attacked"]
     return placed
 
 
 @pytest.fixture(scope="package", params=[one for one in PLACEMENTS if one.any_host], ids=str)
 def attacked_by_host(request: pytest.FixtureRequest, bench: Bench) -> Attacked:
-    """Every placement at which a request arrives whatever its host is."""
+    """Return every placement that accepts requests with any host."""
     placed: Attacked = request.param.at(bench)
     return placed
 
@@ -59,20 +59,20 @@ def attacked_by_host(request: pytest.FixtureRequest, bench: Bench) -> Attacked:
     scope="package", params=[one for one in PLACEMENTS if one.is_gateway and "mTLS" not in str(one)], ids=str
 )
 def attacked_gateway(request: pytest.FixtureRequest, bench: Bench) -> Attacked:
-    """A placement with routes in plaintext, and one over TLS: who is asking does not matter to them."""
+    """Return a placement with routes in plaintext, and one over TLS. Their routes do not depend on the caller."""
     placed: Attacked = request.param.at(bench)
     return placed
 
 
 @pytest.fixture(scope="package")
 def agents() -> Iterator[AgentBench]:
-    """Gateways with MCP servers behind them."""
+    """Return gateways with MCP servers behind them."""
     with AgentBench(f"attacked-agents-{os.getpid()}") as bench:
         yield bench
 
 
 @pytest.fixture(scope="package")
 def edge() -> Iterator[Edge]:
-    """A gateway with HTTPS listeners and a gRPC route."""
+    """Return a gateway with HTTPS listeners and a gRPC route."""
     with Edge(f"attacked-edge-{os.getpid()}") as bench:
         yield bench

@@ -12,7 +12,7 @@ __all__ = ["converse"]
 
 
 async def converse(connection: CallConnection, http: Http, timeout: float) -> int:
-    """Make one request over HTTP/2; return the status of its answer, or 0 where there is none."""
+    """Send one request over HTTP/2. Return the status of the answer, or 0 without an answer."""
     answers = Answers()
     await connection.send(opening() + request(*http.fields()))
     await _listen(connection, answers, 1, timeout)
@@ -20,7 +20,7 @@ async def converse(connection: CallConnection, http: Http, timeout: float) -> in
 
 
 async def _listen(connection: CallConnection, answers: Answers, stream: int, timeout: float) -> None:
-    """Take what comes until a stream has ended, the connection has, or the time is over."""
+    """Receive until the stream or the connection ends, or until the timeout."""
     ends = asyncio.get_running_loop().time() + timeout
     while not answers.gone and stream not in answers.ended:
         left = ends - asyncio.get_running_loop().time()

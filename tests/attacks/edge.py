@@ -1,7 +1,7 @@
 """A gateway with HTTPS listeners that share ports and Secrets, some with client certificates, and with a gRPC route.
 
-`a.example` has a listener of its own, and so have the hosts below `w.example`; all others share one. At port 9443 a
-certificate of a CA is required. Each route says in a header who it is.
+`a.example` has its own listener, and so have the hosts below `w.example`. All other hosts share a listener. Port 9443
+requires a certificate of a CA. Each route adds its name in a header.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _name(common: str) -> x509.Name:
 
 
 def _authority(name: str, issuer: str | None = None) -> tuple[Any, x509.Certificate]:
-    """An authority: one of those above, or one below such."""
+    """Return a CA: one of the root CAs above, or an intermediate CA below one."""
     key = _KEYS.get(name) or ec.generate_private_key(ec.SECP256R1())
     usage = frozenset({"key_cert_sign"})
     leaf = Leaf(uris=(), purposes=None, ca=True, usage=usage, common_name=name, key=key)
@@ -54,7 +54,7 @@ def _of(leaf: Leaf, issuer: str, signer: Any, *above: x509.Certificate) -> tuple
 
 
 def client_certificates() -> Iterator[tuple[str, tuple[str, str] | None, bool]]:
-    """Certificates of clients, by name, with their keys, and whether the CA vouches for them."""
+    """Yield client certificates: a name, the chain and key, and whether the CA signed the certificate."""
     own, other = _KEYS[_CA], _KEYS[_OTHER_CA]
     yield "none", None, False
     for name, leaf, good in (
@@ -91,7 +91,7 @@ def _certificate(name: str) -> Manifest:
 
 
 def ca_secret(name: str) -> Manifest:
-    """The CA of clients: that of the name."""
+    """Return the Secret with the CA of clients that has this name."""
     return _secret("ca", "Opaque", ca_crt=pem(_authority(name)[1]).encode())
 
 
@@ -116,8 +116,8 @@ def _gateway(frontend: Mapping[str, Any]) -> Manifest:
 
 
 def _route(kind: str, name: str, hostnames: Sequence[str], sections: Sequence[str], *matches: Manifest) -> Manifest:
-    told = {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": ROUTE, "value": name}]}}
-    rule: Manifest = {"filters": [told], "backendRefs": [{"name": "server", "port": 80}]}
+    marker = {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": ROUTE, "value": name}]}}
+    rule: Manifest = {"filters": [marker], "backendRefs": [{"name": "server", "port": 80}]}
     spec = {
         "parentRefs": [{"name": "gw", "sectionName": section} for section in sections],
         "hostnames": list(hostnames),
@@ -127,8 +127,8 @@ def _route(kind: str, name: str, hostnames: Sequence[str], sections: Sequence[st
 
 
 _VALIDATION = {"validation": {"caCertificateRefs": [{"group": "", "kind": "Secret", "name": "ca"}]}}
-OF_EVERYBODY = _gateway({"default": {}})
-OF_CLIENTS = _gateway({"default": {}, "perPort": [{"port": WITH_CA, "tls": _VALIDATION}]})
+ANY_CLIENT_GATEWAY = _gateway({"default": {}})
+CLIENT_CERTIFICATE_GATEWAY = _gateway({"default": {}, "perPort": [{"port": WITH_CA, "tls": _VALIDATION}]})
 _WORLD: list[Manifest] = [
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}},
     pod("server", "a", "server", {"app": "server"}),
@@ -157,14 +157,14 @@ _WORLD: list[Manifest] = [
 
 
 class Edge(Bench):
-    """The gateway, and how it is asked."""
+    """The gateway, with requests to it."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, _WORLD)
-        self.world = [*_WORLD, OF_CLIENTS, ca_secret(_CA)]
+        self.world = [*_WORLD, CLIENT_CERTIFICATE_GATEWAY, ca_secret(_CA)]
         self._base = self.world
 
-    def become(self, gateway: Manifest = OF_CLIENTS, authority: str = _CA) -> None:
+    def become(self, gateway: Manifest = CLIENT_CERTIFICATE_GATEWAY, authority: str = _CA) -> None:
         """Enforce another Gateway, or another CA."""
         self.world = [*_WORLD, gateway, ca_secret(authority)]
         self.enforce(())
@@ -180,7 +180,7 @@ class Edge(Bench):
             raise
 
     def status(self, port: int, host: str, tls: ssl.SSLContext | None = None, sni: str | None = None) -> int:
-        """Return the status of a request on a connection of its own; 0 where there is none."""
+        """Return the status of a request on its own connection, or 0 without an answer."""
         try:
             with self.connect(port, tls, sni) as connection:
                 return status_on(connection, host)
@@ -188,32 +188,32 @@ class Edge(Bench):
             return 0
 
     def routes(self) -> list[str | None]:
-        """Return the routes by which requests have arrived since this was asked last."""
+        """Return the routes of the requests that have arrived since the last call."""
         came = [dict(each.headers).get(ROUTE) for each in self.application.arrived]
         self.application.arrived.clear()
         return came
 
 
 def status_on(connection: socket.socket, host: str) -> int:
-    """Return the status of a request on a connection; 0 where it is closed. What ALPN chose is spoken."""
+    """Return the status of a request on a connection, or 0 if it closes. The protocol is the one that ALPN chose."""
     is_http2 = isinstance(connection, ssl.SSLSocket) and connection.selected_alpn_protocol() == "h2"
     fields = [(b":method", b"GET"), (b":scheme", b"https"), (b":path", b"/x"), (b":authority", host.encode())]
     try:
         if is_http2:
             return http2_answers(connection, fields).status(1)
         connection.sendall(b"GET /x HTTP/1.1\r\nhost: %b\r\n\r\n" % host.encode())
-        heard = connection.recv(65536)
-        return int(heard[9:12]) if heard else 0
+        received = connection.recv(65536)
+        return int(received[9:12]) if received else 0
     except OSError:
         return 0
 
 
 def http2_answers(connection: socket.socket, fields: Sequence[Field], data: bytes | None = None) -> Answers:
-    """Make one request over HTTP/2, and return what the server said."""
+    """Send one request over HTTP/2, and return the answers of the server."""
     answers = Answers()
     connection.sendall(opening() + request(*fields, data=data))
-    while 1 not in answers.ended and not answers.gone and (heard := connection.recv(65536)):
-        answers.hear(heard)
+    while 1 not in answers.ended and not answers.gone and (received := connection.recv(65536)):
+        answers.hear(received)
     return answers
 
 
@@ -222,7 +222,7 @@ def client(
     version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
     alpn: Sequence[str] = (),
 ) -> ssl.SSLContext:
-    """How a client shakes hands that has this certificate, and trusts everybody."""
+    """Return the TLS context of a client that has this certificate, and trusts every server."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

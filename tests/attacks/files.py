@@ -1,4 +1,4 @@
-"""Files that were made to do harm, by name: what stands in a folder beside good manifests."""
+"""Hostile files, by name, for a folder with good manifests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHADOW = "alice:$6$salt$hash-that-nobody-may-see:19000:0:99999:7:::\n"
 
 
 def pod(name: str) -> str:
-    """A manifest."""
+    """Return a manifest of a pod."""
     return POD.replace("NAME", name)
 
 
@@ -24,7 +24,7 @@ def _pipe(path: Path) -> None:
 
 def _socket(path: Path) -> None:
     here = os.getcwd()
-    os.chdir(path.parent)  # the name of a socket is short
+    os.chdir(path.parent)  # the path of a socket must be short
     try:
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(path.name)
@@ -86,4 +86,4 @@ TEXTS: dict[str, tuple[bytes, str | None]] = {
     "a second JSON value behind a mark": (b"\xef\xbb\xbf{}{}", "EG1027"),
     "a space before JSON": ("\xa0{}".encode(), "EG1005"),
 }
-"""Texts, and how the code of their first finding begins; None where there is no error."""
+"""Texts, and the prefix of the code of their first diagnostic, or None without an error."""

@@ -1,4 +1,4 @@
-"""HTTP/2 by hand, frame by frame: a library would refuse to write most of what an attacker writes."""
+"""HTTP/2 frames without a library, which would refuse to write most of an attacker's frames."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
 END_STREAM = ACK = 0x1
 END_HEADERS, PADDED, PRIORITY_FLAG = 0x4, 0x8, 0x20
-_HEAD = 9
+_HEADER_BYTES = 9
 
 Field = tuple[bytes, bytes]
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"", *, length: int | None = None) -> bytes:
-    """Return a frame. `length` is a lie about its length."""
-    told = len(payload) if length is None else length
-    return told.to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+    """Return a frame. `length` replaces its true length."""
+    size = len(payload) if length is None else length
+    return size.to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
 def integer(value: int, bits: int, first: int = 0) -> bytes:
-    """Return an integer of HPACK with a prefix of so many bits, in a byte that begins with `first`."""
+    """Return an HPACK integer with a prefix of `bits` bits, in a byte that begins with `first`."""
     most = (1 << bits) - 1
     if value < most:
         return bytes([first | value])
@@ -66,27 +66,27 @@ def integer(value: int, bits: int, first: int = 0) -> bytes:
 
 
 def string(value: bytes) -> bytes:
-    """Return a string of HPACK, not compressed."""
+    """Return an uncompressed HPACK string."""
     return integer(len(value), 7) + value
 
 
 def literal(name: bytes, value: bytes, *, first: int = 0, bits: int = 4) -> bytes:
-    """Return a header that no table remembers. `first` and `bits` choose another way to write it."""
+    """Return a header that is in no HPACK table. `first` and `bits` choose another encoding."""
     return integer(0, bits, first) + string(name) + string(value)
 
 
 def indexed(number: int) -> bytes:
-    """Return a header of the tables of HPACK."""
+    """Return a header by its index in the HPACK tables."""
     return integer(number, 7, 0x80)
 
 
 def opening(settings: bytes = b"") -> bytes:
-    """Return what a client begins a connection with."""
+    """Return the first bytes of a client's connection."""
     return PREFACE + frame(SETTINGS, 0, 0, settings)
 
 
 def request(*headers: Field, data: bytes | None = None, stream: int = 1, more: int = 0) -> bytes:
-    """Return the frames of one request with exactly these headers, pseudo-headers among them."""
+    """Return the frames of one request with exactly these headers, including pseudo-headers."""
     block = b"".join(literal(name, value) for name, value in headers)
     end = END_STREAM if data is None else 0
     body = frame(DATA, END_STREAM, stream, data) if data is not None else b""
@@ -95,7 +95,7 @@ def request(*headers: Field, data: bytes | None = None, stream: int = 1, more: i
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame that came."""
+    """A received frame."""
 
     kind: int
     flags: int
@@ -104,7 +104,7 @@ class Frame:
 
     @property
     def fragment(self) -> bytes:
-        """What a HEADERS frame has of a header block, or a DATA frame of a body."""
+        """Return the part of a header block in a HEADERS frame, or of a body in a DATA frame."""
         payload = self.payload
         if self.flags & PADDED:
             payload = payload[1 : len(payload) - payload[0]]
@@ -114,15 +114,15 @@ class Frame:
 
 
 def frames(buffer: bytearray) -> Iterator[Frame]:
-    """Take every whole frame off the front of what came."""
-    while len(buffer) >= _HEAD and len(buffer) >= (end := _HEAD + int.from_bytes(buffer[:3], "big")):
+    """Yield every complete frame at the start of the buffer, and remove it."""
+    while len(buffer) >= _HEADER_BYTES and len(buffer) >= (end := _HEADER_BYTES + int.from_bytes(buffer[:3], "big")):
         taken = bytes(buffer[:end])
         del buffer[:end]
-        yield Frame(taken[3], taken[4], int.from_bytes(taken[5:9], "big") & 0x7FFFFFFF, taken[_HEAD:])
+        yield Frame(taken[3], taken[4], int.from_bytes(taken[5:9], "big") & 0x7FFFFFFF, taken[_HEADER_BYTES:])
 
 
 class Answers:
-    """What a server said on a connection: the status and headers of each stream, and which streams it ended."""
+    """The answers of a server on a connection: status, headers and end of each stream."""
 
     def __init__(self) -> None:
         self.headers: dict[int, dict[bytes, bytes]] = {}
@@ -136,13 +136,13 @@ class Answers:
         self._block = b""
 
     def hear(self, data: bytes) -> None:
-        """Take more of what came."""
+        """Process received bytes."""
         self._buffer += data
         for one in frames(self._buffer):
             self._take(one)
 
     def status(self, stream: int) -> int:
-        """The status of the answer on a stream; 0 where there is none."""
+        """Return the status of the answer on a stream, or 0 without an answer."""
         return int(self.headers.get(stream, {}).get(b":status", b"0"))
 
     def _take(self, one: Frame) -> None:

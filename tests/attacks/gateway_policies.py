@@ -1,4 +1,4 @@
-"""Policies for an application, as policies of the gateway before it. Some stay with the application's sidecar."""
+"""Policies of an application, translated to policies of the gateway before it. Some stay at the sidecar."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["at_gateway"]
 
 
 def at_gateway(policies: Iterable[Manifest], gateway: str) -> Iterator[Manifest]:
-    """Yield policies that say of a gateway in namespace `a` what these say of pods.
+    """Yield policies that do at a gateway in namespace `a` what the given ones do at pods.
 
-    What looks at hosts, headers and queries is Linkerd's, which knows no gateways: it stays where it is, and is asked
-    about what the gateway passes on.
+    Policies on hosts, headers and queries are Linkerd's, which has no gateways. They stay at the sidecar and decide the
+    requests that the gateway passes on.
     """
     for number, policy in enumerate(policies):
         is_about_pods = policy["kind"] == "AuthorizationPolicy" and "targetRefs" in policy["spec"]
@@ -37,7 +37,7 @@ def _translated(policy: Manifest, gateway: str, number: int) -> Manifest:
 
 
 def _rules(rule: Manifest) -> Iterator[Manifest]:
-    """Yield the rules that mean the same: each has one source."""
+    """Yield rules with the same meaning, each with one source."""
     paths = [path for path in rule.get("applicationAttributes", {}).get("paths", []) if path != "*"]
     matched = {"authorization": {"type": "Inline", "paths": [_path(path) for path in paths]}} if paths else {}
     accounts = rule.get("authorizationSource", {}).get("serviceAccounts")

@@ -1,10 +1,10 @@
-"""Routes, rules and keys of a gateway in great numbers, and samples of what must come of them."""
+"""Large numbers of routes, rules and keys of a gateway, and sample requests with the expected verdicts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tests.attacks.auth_policies import NOBODY, api_keys, auth_policy, gateway_route, secret
+from tests.attacks.auth_policies import NO_CALLER, api_keys, auth_policy, gateway_route, secret
 from tests.attacks.sizes import Sample, Sized
 from tests.differential.asking import Caller, Http
 from tests.differential.world import Manifest
@@ -13,11 +13,11 @@ __all__ = ["GATEWAY_SETS", "MANY_AT_A_GATEWAY"]
 
 MANY_AT_A_GATEWAY = 2_000
 
-_NOBODY = Caller(None, "127.0.0.2")
-_REST_CLOSED = auth_policy("HTTPRoute:all", {"*": {"identity": [NOBODY]}}, name="rest")
+_ANONYMOUS = Caller(None, "127.0.0.2")
+_REST_CLOSED = auth_policy("HTTPRoute:all", {"*": {"identity": [NO_CALLER]}}, name="rest")
 
 
-def _sample(allowed: bool, http: Http, caller: Caller = _NOBODY) -> Sample:
+def _sample(allowed: bool, http: Http, caller: Caller = _ANONYMOUS) -> Sample:
     return Sample(allowed, http, caller)
 
 
@@ -37,12 +37,12 @@ def _access_policy(name: str, rules: Sequence[Manifest], action: str = "Allow") 
 
 
 def _policies(rules: Sequence[Manifest]) -> list[Manifest]:
-    """As many policies as it takes: one has at most ten rules."""
+    """Return policies with these rules. A policy has at most ten rules."""
     return [_access_policy(f"p{at}", rules[at : at + 10]) for at in range(0, len(rules), 10)]
 
 
 def accounts(number: int) -> Sized:
-    """Rules that each allow an account."""
+    """Return rules that each allow an account."""
     rules = [{"source": {"type": "ServiceAccount", "serviceAccount": {"name": f"c{at}"}}} for at in range(number)]
     callers = [Caller(f"spiffe://td/ns/a/sa/c{at}", "127.0.0.2") for at in (*_some(number), number)]
     samples = [_sample(caller != callers[-1], Http(host="a"), caller) for caller in callers]
@@ -50,7 +50,7 @@ def accounts(number: int) -> Sized:
 
 
 def paths(number: int) -> Sized:
-    """Rules that each allow a path."""
+    """Return rules that each allow a path."""
     rules = [
         {"authorization": {"type": "Inline", "paths": [{"type": "Exact", "value": f"/p{at}"}]}} for at in range(number)
     ]
@@ -59,7 +59,7 @@ def paths(number: int) -> Sized:
 
 
 def routes_by_path(number: int) -> Sized:
-    """Routes that are open, beside one that is closed."""
+    """Return routes that allow all callers, and one that denies all."""
     matches: list[Manifest] = [{"path": {"type": "Exact", "value": f"/p{at}"}} for at in range(number)]
     routes = [gateway_route(f"r{at}", *matches[at : at + 64]) for at in range(0, number, 64)]
     allowed = [_sample(True, Http(host="a", target=f"/p{at}")) for at in _some(number)]
@@ -68,7 +68,7 @@ def routes_by_path(number: int) -> Sized:
 
 
 def routes_by_host(number: int) -> Sized:
-    """Hostnames of routes that are open, beside one that is closed."""
+    """Return hostnames of routes that allow all callers, and one that denies all."""
     names = [f"h{at}.example" for at in range(number)]
     routes = [gateway_route(f"r{at}", hostnames=names[at : at + 16]) for at in range(0, number, 16)]
     allowed = [_sample(True, Http(host=f"h{at}.example")) for at in _some(number)]
@@ -77,15 +77,15 @@ def routes_by_host(number: int) -> Sized:
 
 
 def closed_paths(number: int) -> Sized:
-    """Paths that the rules of an AuthPolicy name, each of which is closed."""
+    """Return rules of an AuthPolicy that each deny a path."""
     rules = [{"paths": [f"/p{at}" for at in range(start, min(start + 64, number))]} for start in range(0, number, 64)]
-    policy = auth_policy("Gateway:gw", {"*": {"identity": [NOBODY]}}, rules)
+    policy = auth_policy("Gateway:gw", {"*": {"identity": [NO_CALLER]}}, rules)
     samples = [_sample(at >= number, Http(host="a", target=f"/p{at}")) for at in (*_some(number), number)]
     return Sized([policy], tuple(samples))
 
 
 def keys(number: int) -> Sized:
-    """API keys, each in a Secret of its own."""
+    """Return API keys, each in its own Secret."""
     secrets = [secret(f"s{at}", f"key-{at}") for at in range(number)]
     policy = auth_policy("Gateway:gw", {"*": {"identity": [api_keys()]}})
     samples = [

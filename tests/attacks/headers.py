@@ -1,6 +1,6 @@
-"""Headers that say what a client is not, and headers written so that a proxy and an application read them differently.
+"""Forged headers, and headers that a proxy and an application may read differently.
 
-The header `x-role: admin` is forbidden, in whatever way it is written.
+The header `x-role: admin` is forbidden, in every spelling.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 Headers = tuple[tuple[str, str], ...]
 
 _ALICE = "spiffe://cluster.local/ns/shop/sa/alice"
-# Every header by which some proxy believes what a client says
+# Every header that some proxy trusts
 FORGED: Headers = (
     ("x-forwarded-client-cert", f"By=spiffe://cluster.local;URI={_ALICE}"),
     ("x-forwarded-for", "127.0.0.1"),
@@ -124,7 +124,7 @@ FORGED: Headers = (
     ("l5d-reset", "x"),
 )
 
-# Headers of requests to the generated world; `k` and `x-other` are what generated routes look at
+# Headers of requests to the generated world; generated routes match `k` and `x-other`
 HEADERS: list[Headers] = [
     (),
     (),
@@ -220,7 +220,7 @@ _VALUES = [
 
 
 def spellings() -> Iterator[Headers]:
-    """Every way to write the forbidden header: its name, its value, how often, and among which others."""
+    """Yield every way to write the forbidden header: its name, value, repetitions, and the headers around it."""
     for name in _NAMES:
         yield ((name, "admin"),)
     for value in _VALUES:
@@ -263,7 +263,7 @@ def spellings() -> Iterator[Headers]:
 
 
 def written() -> Iterator[bytes]:
-    """Lines that no library writes, in which somebody may read the forbidden header. They end without a line break."""
+    """Yield lines that no library writes and some server may read as the forbidden header, without line breaks."""
     for line in (
         *(
             b"x-role:admin",
@@ -321,19 +321,19 @@ def written() -> Iterator[bytes]:
 
 
 def reads_admin(arrived: Arrived) -> str | None:
-    """Say that an application reads the forbidden header in what arrived: any of its values, without blanks."""
+    """Return a problem if an application reads the forbidden header in any of its values, without blanks."""
     values = [value.strip(" \t") for name, value in arrived.headers if name.lower() == "x-role"]
     return f"the application reads x-role: admin of {values}" if "admin" in values else None
 
 
 def forged(random: Random) -> Headers:
-    """A few forged headers, in any letter case."""
+    """Return a few forged headers, in any letter case."""
     chosen = random.sample(FORGED, random.randint(1, 5))
     return tuple((random.choice((name, name.upper(), name.title())), value) for name, value in chosen)
 
 
 def headers(random: Random) -> Headers:
-    """Headers for the generated world: known ones, several of those together, or forged ones beside them."""
+    """Return headers for the generated world: known ones, several of them, or forged ones beside them."""
     match random.random():
         case share if share < 0.6:
             return random.choice(HEADERS)
@@ -344,10 +344,10 @@ def headers(random: Random) -> Headers:
 
 
 def connections(random: Random) -> Headers:
-    """Headers about the connection."""
+    """Return headers about the connection."""
     return random.choice(CONNECTIONS)
 
 
 def versions(random: Random) -> str:
-    """A version of HTTP."""
+    """Return a version of HTTP."""
     return random.choice(_VERSIONS)

@@ -1,4 +1,4 @@
-"""Ways to write a host so that a proxy and an application read it differently. `admin.example` is forbidden."""
+"""Spellings of a host that a proxy and an application may read differently. `admin.example` is forbidden."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ADMIN", "HOSTS", "NO_HOSTS", "PLAIN", "hosts", "odd", "reads_admin",
 
 ADMIN = "admin.example"
 
-# What a request to the generated world is addressed to
+# Hosts of requests to the generated world
 PLAIN = ["h", "h", "h", "H", "a.h", "A.H"]
 HOSTS = [
     *PLAIN,
@@ -37,7 +37,7 @@ HOSTS = [
     *("[::1", "::1", "[::1%25lo]", "[h]", "h.:", "[::1]:", "[::1]h", "a..h", "xn--h", "h;", "h'", "h!", "h%00", "%68"),
     *("h:4294967296", "a.h:0", "a.h.", "[::1]:99999", "[::ffff:1.2.3.4]", "[1::2::3]", "", "."),
 ]
-# What is no host with an optional port: nothing of it may be decided by any policy
+# Not a host with an optional port: no policy may decide about it
 NO_HOSTS = [
     *(
         "{h}:",
@@ -99,7 +99,7 @@ NO_HOSTS = [
     ),
     *("[::1]x", "[::1]:", "[::1]:+1", "[::1]:65536", "[::g]", "{h}^", "{h}`", "{{{h}}}", "{h}%", "{h}%zz", "{h}%2"),
 ]
-# What may be a host, and is the forbidden one to some readers
+# Possible hosts that some readers read as the forbidden one
 _ODD = [
     *(
         "{h}",
@@ -194,7 +194,7 @@ def _letter_cases(host: str) -> Iterator[str]:
 
 
 def spellings() -> Iterator[tuple[str, bool]]:
-    """Every way to write the forbidden host, and whether it is no host at all."""
+    """Yield every spelling of the forbidden host, and whether it is invalid as a host."""
     for pattern in _ODD:
         for host in dict.fromkeys(pattern.format(h=one) for one in (ADMIN, ADMIN.upper())):
             yield host, False
@@ -207,7 +207,7 @@ def spellings() -> Iterator[tuple[str, bool]]:
 
 
 def repeated() -> Iterator[Http]:
-    """Requests with more than one host: several of Host, and a whole address that is not the Host."""
+    """Yield requests with more than one host: several Host headers, or an absolute target with another host."""
     for first, second in (
         (ADMIN, "other"),
         ("other", ADMIN),
@@ -237,7 +237,7 @@ def repeated() -> Iterator[Http]:
 
 
 def reads_admin(arrived: Arrived) -> str | None:
-    """Say that an application reads the forbidden host in what arrived: as URLs are read, and the first of several."""
+    """Return a problem if an application reads the forbidden host: parsed as in a URL, and the first of several."""
     for host in arrived.hosts:
         for one in (host, *host.split(",")):
             name = one.strip(" \t").rpartition("@")[2]
@@ -248,7 +248,7 @@ def reads_admin(arrived: Arrived) -> str | None:
 
 
 def odd(seed: int, number: int) -> Iterator[str]:
-    """So many new ways to write the forbidden host, of which most are none."""
+    """Yield `number` random spellings of the forbidden host. Most are invalid as a host."""
     random = Random(seed)  # noqa: S311 - it chooses what to test
     for _ in range(number):
         host = random.choice(list(_letter_cases(ADMIN)))
@@ -257,5 +257,5 @@ def odd(seed: int, number: int) -> Iterator[str]:
 
 
 def hosts(random: Random) -> str:
-    """A host for the generated world."""
+    """Return a host for the generated world."""
     return random.choice(PLAIN if random.random() < 0.4 else HOSTS)

@@ -1,6 +1,6 @@
-"""Requests of HTTP/1.1 as an application may get them: with several hosts, with two lengths, with any target.
+"""A parser of HTTP/1.1 requests as an application may get them: with several hosts, two lengths, or any target.
 
-h11 refuses or tidies up some of what a proxy may pass on. An application that looks for attacks has to see it.
+h11 refuses or normalizes some requests that a proxy may pass on. A test for attacks must see them unchanged.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from eastgate.local.machine.http1 import Malformed, Source, TooLarge
 
 __all__ = ["Head", "body_of", "read_head"]
 
-MOST_HEAD = 64 * 1024
-_LONGEST_CHUNK_LINE = 4096
-_PIECE = 64 * 1024
+MAX_HEAD_BYTES = 64 * 1024
+_MAX_CHUNK_LINE_BYTES = 4096
+_READ_BYTES = 64 * 1024
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
 _LENGTH = re.compile(r"[0-9]{1,18}")
@@ -29,16 +29,16 @@ class Head:
     headers: tuple[tuple[str, str], ...]
 
     def all(self, name: str) -> list[str]:
-        """The values of a header, whose name is given in lower case."""
+        """Return the values of a header with this name in lower case."""
         return [value for key, value in self.headers if key.lower() == name]
 
     def has_token(self, name: str, token: str) -> bool:
-        """Whether the comma-separated values of a header have this one among them."""
+        """Return whether the comma-separated values of a header include this token."""
         return any(part.strip().lower() == token for value in self.all(name) for part in value.split(","))
 
 
 async def _line(source: Source, most: int) -> bytes:
-    """Return the next line with its end. At the end of the stream it has none."""
+    """Return the next line with its line break, which is missing at the end of the stream."""
     looked = 0
     while (end := source.seen.find(b"\n", looked)) < 0:
         looked = len(source.seen)
@@ -52,9 +52,9 @@ async def _line(source: Source, most: int) -> bytes:
 
 
 async def read_head(source: Source) -> Head | None:
-    """The head of the next message; None when the stream ends before its first byte."""
+    """Return the head of the next message, or None if the stream ends before its first byte."""
     lines: list[bytes] = []
-    left = MOST_HEAD
+    left = MAX_HEAD_BYTES
     while True:
         line = await _line(source, left)
         left -= len(line)
@@ -65,7 +65,7 @@ async def read_head(source: Source) -> Head | None:
         line = line.rstrip(b"\r\n")
         if line:
             lines.append(line)
-        elif lines:  # blank lines before the first one are passed over, as RFC 9112 asks
+        elif lines:  # skip blank lines before the first line, as RFC 9112 demands
             return Head(lines[0].decode("latin-1"), tuple(_header(one) for one in lines[1:]))
 
 
@@ -77,7 +77,7 @@ def _header(line: bytes) -> tuple[str, str]:
 
 
 async def body_of(source: Source, head: Head, *, until_close: bool = False) -> AsyncIterator[bytes]:
-    """The body that follows a head, piece by piece. `until_close` says what it means when no length is given."""
+    """Yield the pieces of the body. With `until_close`, a body without a length ends with the connection."""
     lengths, codings = set(head.all("content-length")), head.all("transfer-encoding")
     if codings:
         if lengths or [coding.strip().lower() for coding in codings] != ["chunked"]:
@@ -97,7 +97,7 @@ async def body_of(source: Source, head: Head, *, until_close: bool = False) -> A
 
 async def _exactly(source: Source, length: int) -> AsyncIterator[bytes]:
     while length:
-        piece = await source.take(min(length, _PIECE))
+        piece = await source.take(min(length, _READ_BYTES))
         if not piece:
             raise Malformed("the stream ended inside the body")
         length -= len(piece)
@@ -114,16 +114,16 @@ async def _chunks(source: Source) -> AsyncIterator[bytes]:
         async for piece in _exactly(source, int(size, 16)):
             yield piece
         if await _short_line(source):
-            raise Malformed("a chunk is longer than it said")
+            raise Malformed("a chunk is longer than its size")
     trailers = 0
     while line := await _short_line(source):
         trailers += len(line)
-        if trailers > MOST_HEAD:
+        if trailers > MAX_HEAD_BYTES:
             raise TooLarge("the trailers are too long")
 
 
 async def _short_line(source: Source) -> bytes:
-    line = await _line(source, _LONGEST_CHUNK_LINE)
+    line = await _line(source, _MAX_CHUNK_LINE_BYTES)
     if not line.endswith(b"\n"):
         raise Malformed("the stream ended inside the body")
     return line.rstrip(b"\r\n")

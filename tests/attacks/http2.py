@@ -1,4 +1,4 @@
-"""HTTP/2 as nobody should write it. `/api/` is allowed, `/secret` is not."""
+"""Malformed HTTP/2. `/api/` is allowed, `/secret` is not."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def _with(place: int, value: bytes) -> tuple[Field, ...]:
 
 
 def _requests() -> Iterator[tuple[str, tuple[Field, ...], bytes | None]]:
-    """Requests that come whole, by name: their headers and their body."""
+    """Yield complete requests, by name: their headers and their body."""
     for name, headers in SHAPES.items():
         yield name, headers, None
     for place, values in enumerate((_METHODS, _SCHEMES, _PATHS, _AUTHORITIES)):
@@ -324,7 +324,7 @@ def _requests() -> Iterator[tuple[str, tuple[Field, ...], bytes | None]]:
 
 
 def _frames() -> Iterator[tuple[str, bytes]]:
-    """What follows the opening of a connection, by name."""
+    """Yield the frames after the opening of a connection, by name."""
     good, bad, block = request(*_GOOD), request(*_BAD), _block(*_GOOD)
     late = request(*_BAD, stream=3)
     # Bodies and their lengths
@@ -452,7 +452,7 @@ def _frames() -> Iterator[tuple[str, bytes]]:
                 f"a window of {size} on {stream}",
                 good + frame(WINDOW_UPDATE, 0, stream, size.to_bytes(4, "big")) * 2 + late,
             )
-    # Frames that are not what they say
+    # Frames with wrong types or lengths
     yield "a frame of an unknown kind", frame(0xBE, 0xFF, 1, _HTTP1) + good + late
     yield "an unknown frame among headers", first + frame(0xBE, 0, 1, _HTTP1) + second
     yield "all flags", frame(HEADERS, 0xFF, 1, b"\0" + b"\0\0\0\0\x10" + block) + late
@@ -476,7 +476,7 @@ def _frames() -> Iterator[tuple[str, bytes]]:
 
 
 def _blocks() -> Iterator[tuple[str, bytes]]:
-    """Header blocks, by name: ways to write headers in HPACK that a careless reader reads otherwise."""
+    """Yield header blocks, by name, in HPACK encodings that a careless reader reads differently."""
     start = _block(*_GOOD)
     yield "from the table", indexed(2) + indexed(6) + literal(*_SECRET) + literal(*_AUTHORITY)
     yield "path from the table", indexed(2) + indexed(6) + indexed(4) + literal(*_AUTHORITY)
@@ -512,7 +512,7 @@ def _blocks() -> Iterator[tuple[str, bytes]]:
 
 
 def tries() -> Iterator[Try]:
-    """Everything, each on a connection that is known to be HTTP/2 from its first bytes; some after ALPN, too."""
+    """Yield all tries, on connections that begin with the HTTP/2 preface. Some run after ALPN, too."""
     for name, headers, body in _requests():
         yield Try(f"{name}", (opening() + request(*headers, data=body) + request(*_BAD, stream=3),))
     for name, data in _frames():
@@ -526,7 +526,7 @@ def tries() -> Iterator[Try]:
 
 
 def _openings() -> Iterator[Try]:
-    """Openings that are none, and connections that change what they speak."""
+    """Yield invalid openings, and connections that change the protocol."""
     bad = request(*_BAD)
     for name, start in {
         "no settings": PREFACE,
@@ -544,8 +544,8 @@ def _openings() -> Iterator[Try]:
     }.items():
         yield Try(f"{name}, forbidden", (start + bad,))
         yield Try(f"{name}, forbidden by HTTP/1.1", (start + _HTTP1,))
-    told = b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: %s\r\n\r\n"
-    upgrade = b"GET /api/x HTTP/1.1\r\nhost: a\r\n" + told
+    upgrade_headers = b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: %s\r\n\r\n"
+    upgrade = b"GET /api/x HTTP/1.1\r\nhost: a\r\n" + upgrade_headers
     for settings in (b"", b"AA", b"AAMAAABkAAQAoAAAAAIAAAAA", b"!", b"AA\r\nhttp2-settings: AA"):
         yield Try(f"h2c with {settings!r}", (upgrade % settings, opening() + request(*_BAD, stream=3)))
         yield Try(f"h2c with {settings!r}, too early", (upgrade % settings + opening() + request(*_BAD, stream=3),))
@@ -554,7 +554,7 @@ def _openings() -> Iterator[Try]:
 
 
 def mixed(seed: int, number: int) -> Iterator[Try]:
-    """So many new connections, of frames that are odd one by one."""
+    """Yield `number` random connections with odd frames."""
     random = Random(seed)  # noqa: S311 - it chooses what to test
     frames = [data for _, data in _frames()]
     requests = [request(*headers, data=body) for _, headers, body in _requests()]

@@ -1,4 +1,4 @@
-"""Ways to call a tool so that a gateway and an MCP server read different messages, or the gateway none."""
+"""Calls of a tool that a gateway and an MCP server may read as different messages, or the gateway not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OVERRIDES = ("x-http-method-override", "x-method-override", "x-http-method")
 
 
 def bodies(tool: str) -> Iterator[tuple[str, bytes]]:
-    """Yield bodies that some server reads as a call of the tool, and each a name."""
+    """Yield named bodies that some server reads as a call of the tool."""
     call = json.dumps(tool_message(tool))
     other = json.dumps(tool_message(ALLOWED))
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in tool)
@@ -137,7 +137,7 @@ def bodies(tool: str) -> Iterator[tuple[str, bytes]]:
 
 
 def requests(tool: str) -> Iterator[tuple[str, bytes]]:  # noqa: C901 - a list
-    """Yield whole requests whose headers say that the body is something else than it looks like."""
+    """Yield complete requests whose headers give the body another meaning."""
     call, other = (json.dumps(tool_message(name)).encode() for name in (tool, ALLOWED))
     packed = gzip.compress(call)
     hidden = f"+ACI-,+ACI-method+ACI-:+ACI-tools/call+ACI-,+ACI-params+ACI-:{{+ACI-name+ACI-:+ACI-{tool}+ACI-}}"
@@ -226,7 +226,7 @@ def _block(*fields: Field) -> bytes:
 
 
 def framed(tool: str) -> Iterator[Try]:
-    """Yield messages in pieces: behind the end of another, with trailers, without an end."""
+    """Yield messages in pieces: after the end of another one, with trailers, without an end."""
     call, other = (json.dumps(tool_message(name)).encode() for name in (tool, ALLOWED))
     head = (
         b"POST /mcp HTTP/1.1\r\nhost: maths.example\r\ncontent-type: application/json\r\n"

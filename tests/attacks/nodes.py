@@ -28,7 +28,7 @@ WORLDS = [
     *sorted((_ROOT / "conformance").rglob("*.yaml")),
     *sorted((_ROOT / "examples").rglob("*.test.yaml")),
 ]
-"""The files with valid manifests, and questions about them."""
+"""The files with valid manifests and questions about them."""
 
 REPLACEMENTS: tuple[Any, ...] = (
     *(None, True, 7, -1.5, "", "text", "*", "10.0.0.0/8"),
@@ -128,7 +128,7 @@ def _documents(path: Path) -> list[Any]:
 
 
 def places(value: object, above: Place = ()) -> Iterator[Place]:
-    """Yield where the nodes of a manifest are."""
+    """Yield the places of all nodes in a manifest."""
     yield above
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, entry in entries:
@@ -136,7 +136,7 @@ def places(value: object, above: Place = ()) -> Iterator[Place]:
 
 
 def replaced(value: Any, place: Place, by: object) -> Any:
-    """Return a manifest with another node at a place."""
+    """Return a manifest with the node at a place replaced."""
     if not place:
         return by
     key, *rest = place
@@ -146,23 +146,23 @@ def replaced(value: Any, place: Place, by: object) -> Any:
 
 
 def outcomes(world: World, number: int, changed: Any) -> list[str]:
-    """Read, lint and ask, as files and as a cluster have it. Return the codes and sentences that come of it."""
+    """Read the manifest from a file and from a cluster, lint it and ask questions. Return all codes and messages."""
     objects = [changed if index == number else each for index, each in enumerate(world.objects)]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1)
     reading = read_text("world.json", text, positioned=reads, namespace=world.settings.namespace)
-    told = _decide(world, sort_documents(reading.documents, world.settings, reading.reporter, reading.twice))
+    results = _decide(world, sort_documents(reading.documents, world.settings, reading.reporter, reading.twice))
     if _is_an_object(changed):
         served = [relevant(each) for each in objects if _is_an_object(each)]
         needs = NeedIndex(world.settings)
         for each in served:
             needs.put(each)
         documents = [document_of(each, world.settings.namespace) for each in served]
-        told += _decide(world, sort_documents(documents, world.settings, Reporter()))
-    return told
+        results += _decide(world, sort_documents(documents, world.settings, Reporter()))
+    return results
 
 
 def _is_an_object(value: Any) -> bool:
-    """Return whether an API server could have it."""
+    """Return whether an API server could have this object."""
     if not isinstance(value, dict) or not isinstance(value.get("metadata"), dict):
         return False
     texts = (value.get("apiVersion"), value.get("kind"), value["metadata"].get("name"))
@@ -175,10 +175,10 @@ def _decide(world: World, manifests: Manifests) -> list[str]:
         authority = Authority(manifests, world.settings, strict=False)
     except ManifestError as error:
         return [diagnostic.code.id for diagnostic in error.diagnostics]
-    told = [finding.code.id for finding in lint(authority)]
+    results = [finding.code.id for finding in lint(authority)]
     for question in world.questions:
         try:
-            told.append(str(authority.decide(question).verdict))
+            results.append(str(authority.decide(question).verdict))
         except QuestionError as error:
-            told.append(str(error))
-    return told
+            results.append(str(error))
+    return results

@@ -1,4 +1,4 @@
-"""Ways to write a path so that a proxy and an application read it differently."""
+"""Spellings of a path that a proxy and an application may read differently."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
     "targets",
 ]
 
-# Path, and what comes of it: where only /api/ is allowed, and where all but /api/private/ is
+# A path and two expected statuses: if only /api/ is allowed, and if all but /api/private/ is allowed
 TABLE: list[tuple[str, int, int]] = [
     ("/api/x", 200, 200),
     ("/api/x?y", 200, 200),
@@ -75,7 +75,7 @@ TABLE: list[tuple[str, int, int]] = [
     ("/api%5cprivate/z", 400, 400),
     ("/api/x%5c..%5c..%5cadmin", 400, 400),
 ]
-# The same, where no more is wanted than that proxy and engine agree, and that nothing private gets through
+# More paths, without expected statuses: proxy and engine must agree, and no private path may pass
 ODD = [
     "/",
     "/api",
@@ -113,9 +113,9 @@ ODD = [
     "/api/" + "a/" * 500 + "../" * 500 + "private/z",
     "/api/" + "x" * 8000,
 ]
-# What a proxy refuses before any policy is asked
+# Paths that a proxy refuses before it asks a policy
 NO_PATHS = ["/api/privat\u0435/z", "/api/private#z", "/api#/private/z", "/api/x#/../private/z", "*", "api/x"]
-# Segments with parameters, which Envoy takes for dot segments
+# Segments with parameters that Envoy reads as dot segments
 DOTS_WITH_PARAMETERS = [
     "/api/..;/admin",
     "/api/..;v=1/admin",
@@ -123,15 +123,15 @@ DOTS_WITH_PARAMETERS = [
     "/x/.;/../api/private/z",
     "/api/..;",
 ]
-# The same in disguise, which it leaves: some servers, of servlets above all, cut parameters off before they go up
+# Encoded forms that Envoy leaves unchanged: some servers, mainly of servlets, cut off parameters before dot segments
 REFUSED = ["/api/%2e%2e;/admin", "/api/.%2e;v=1/admin", "/api/%2e;/x", "/api/x\\..;\\y"]
 
-# What a request to the generated world asks for
+# Targets of requests to the generated world
 PLAIN = ["/", "/a", "/a/b", "/api", "/api/1", "/x.png", "/live", "/A", "/a/", "/a/b/c", "/ab", "/b"]
 TARGETS = [
     *PLAIN,
     *("/a/../b", "/a/./b", "/./a", "/a/..", "/..", "/.", "/a/.", "/a/b/..", "/../a", "/a/...", "/..a", "/a/x/../b"),
-    *("/a/%2e%2e/b", "/%2e/a", "/.%2E/a", "/a/%2e", "/%2e%2e/%2e%2e/a", "/a%2e%2e/b"),  # dots in disguise
+    *("/a/%2e%2e/b", "/%2e/a", "/.%2E/a", "/a/%2e", "/%2e%2e/%2e%2e/a", "/a%2e%2e/b"),  # encoded dots
     *("/a%2fb", "/a%2Fb", "/api/..%2fa", "/a%5cb", "/a%5Cb", "/%2f", "/a/%2e%2e%2fb", "/a%252fb", "/a%25%32%66b"),
     *("/a\\b", "/\\a", "/a\\..\\b", "/a/..\\b", "//a", "//", "///", "/a//b", "/a//", "/a//../b", "//api///1"),
     *("/a;b", "/a;b/c", "/a/;x/b", "/a;b=1", "/;", "/a%3bb", "/a/..;/b", "/.;/a", "/a/%2e%2e;/b"),  # parameters
@@ -153,7 +153,7 @@ QUERIES = [
     "?%C3%A9=v&k=v%20w",
 ]
 
-# Paths of policies with characters that a segment may have raw or as %XX, and a path that each forbids
+# Paths of policies with characters that may be raw or %XX in a segment, each with a path that it forbids
 PCHARS = [
     ("*:delete", "/things/1:delete"),
     ("/users/@me", "/users/@me"),
@@ -173,30 +173,30 @@ PCHARS = [
 
 
 def read_as(target: str) -> str:
-    """Return a target as an application reads it that decodes once, takes `\\` for `/`, and goes up by dots."""
+    """Return a target as read by an application that decodes once, reads `\\` as `/`, and resolves dot segments."""
     path = unquote(target.partition("?")[0]).replace("\\", "/")
     return posixpath.normpath(f"/{path.lstrip('/')}")
 
 
 def _without_parameters(target: str) -> str:
-    """Return a target as servlets read it: what follows `;` in a segment is cut off before anything else."""
+    """Return a target as servlets read it: they first cut off the rest of a segment after `;`."""
     return read_as("/".join(segment.partition(";")[0] for segment in target.partition("?")[0].split("/")))
 
 
 def outside(*prefixes: str) -> Reading:
-    """An application must get nothing but what is under these."""
+    """Return a check that an application gets only paths below these prefixes."""
 
     def reading(arrived: Arrived) -> str | None:
         for read in (read_as(arrived.target), _without_parameters(arrived.target)):
             if not any(f"{read}/".startswith(prefix) for prefix in prefixes):
-                return f"the application reads {read}, which is allowed to nobody"
+                return f"the application reads {read}, which no policy allows"
         return None
 
     return reading
 
 
 def inside(prefix: str) -> Reading:
-    """An application must get nothing that is under this."""
+    """Return a check that an application gets no path below this prefix."""
 
     def reading(arrived: Arrived) -> str | None:
         read = read_as(arrived.target)
@@ -205,7 +205,7 @@ def inside(prefix: str) -> Reading:
     return reading
 
 
-# One trick each: a path in, another way to write it out. Most mean the same to somebody.
+# Each trick takes a path and returns another spelling, which most servers read as the same path.
 _TRICKS: dict[str, Callable[[str], str]] = {
     "as it is": lambda p: p,
     "first letter as %XX": lambda p: f"/%{ord(p[1]):02x}{p[2:]}",
@@ -304,7 +304,7 @@ _TRICKS: dict[str, Callable[[str], str]] = {
     "a soft hyphen": lambda p: f"{p[:2]}%c2%ad{p[2:]}",
     "a combining dot": lambda p: f"{p[:2]}%cc%87{p[2:]}",
     "right to left": lambda p: f"/%e2%80%ae{p[1:]}",
-    "a byte that is no UTF-8": lambda p: f"/%ff/..{p}",
+    "a byte that is not UTF-8": lambda p: f"/%ff/..{p}",
     "the whole address": lambda p: f"http://h{p}",
     "the whole address in capitals": lambda p: f"HTTP://H{p}",
     "the whole address, safe": lambda p: f"https://h{p}",
@@ -324,25 +324,25 @@ SECRET = "/secret/x"  # noqa: S105 - a path
 
 
 def spellings() -> Iterator[tuple[str, str]]:
-    """Every trick, on a path that is forbidden, by name."""
+    """Yield every trick on a forbidden path, by name."""
     for name, trick in _TRICKS.items():
         yield name, trick(SECRET)
         yield f"{name}, of the folder", trick("/secret")
 
 
 def spelled(random: Random, path: str = SECRET) -> str:
-    """Several tricks, one upon the other."""
+    """Return a path after several tricks in a row."""
     for _ in range(random.choice((1, 2, 2, 3))):
         path = _TRICKS[random.choice([name for name in _TRICKS if not name.startswith("very")])](path)
         if not path.startswith(("/", "\\")):
-            return path  # there is nothing left to bend in a whole address
+            return path  # an absolute target allows no further trick
         if len(path) < 3:
             path += "xyz"
     return path
 
 
 def pchar_spellings(path: str) -> Iterator[str]:
-    """Every way to write a path with other letters as %XX: each alone, and all, in both letter cases of the digits."""
+    """Yield a path with letters as %XX: each letter alone, and all, in both letter cases of the digits."""
     plain = unquote(path)
     yield path
     for place, character in enumerate(plain):
@@ -360,7 +360,7 @@ def _encoded(character: str) -> str:
 
 
 def targets(random: Random) -> str:
-    """A target for the generated world: plain, one that is known to be odd, or a new one."""
+    """Return a target for the generated world: a plain, a known odd, or a random one."""
     match random.random():
         case share if share < 0.3:
             return random.choice(PLAIN)
@@ -372,7 +372,7 @@ def targets(random: Random) -> str:
 
 
 def queries(random: Random) -> str:
-    """A query that is known to be odd, or several parameters at once, some of them more than once."""
+    """Return a known odd query, or several parameters, some of them repeated."""
     if random.random() < 0.8:
         return random.choice(QUERIES)
     parts = [query[1:] for query in QUERIES if query[1:] and "#" not in query]
@@ -380,7 +380,7 @@ def queries(random: Random) -> str:
 
 
 def sneaked(seed: int, number: int) -> Iterator[str]:
-    """So many new ways to write a forbidden path."""
+    """Yield `number` random spellings of a forbidden path."""
     random = Random(seed)  # noqa: S311 - it chooses what to test
     for _ in range(number):
         yield spelled(random)

@@ -1,4 +1,4 @@
-"""Where policies are enforced, and how each place is attacked. A new placement is one more entry of `PLACEMENTS`."""
+"""The placements of enforcement and the attacks on each. A new placement is one more entry of `PLACEMENTS`."""
 
 from __future__ import annotations
 
@@ -32,71 +32,71 @@ from tests.patience import PATIENCE
 __all__ = ["HOST", "PLACEMENTS", "Attacked", "Placement", "Trust", "Verdict", "bench", "marked"]
 
 T = TypeVar("T")
-HOST = "a"  # by which the application is reached at every placement; short, since it is in bytes that are counted
+HOST = "a"  # the host of the application at every placement; short, since tries have fixed lengths
 _TIMEOUT = PATIENCE
 _numbers = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a request: the status (0: none), what arrived at the application, and who refused it.
+    """The result of a request: the status (0: none), the arrived request, and the kind of refusal.
 
-    `refused`: not by a policy, but as something that is no proper request or leads nowhere.
+    `refused`: not denied by a policy, but refused as a malformed request or without a route.
     """
 
     status: int
     arrived: Arrived | None
     refused: bool
-    told: str = ""
+    log_entry: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """By whom callers are named: who signs certificates (an authority of the bench's own), whose tokens count."""
+    """The sources of identities: the CA of certificates (a CA of the bench), and the accepted issuer of tokens."""
 
     source: SvidSource | None = None
     tokens: TokenIdentity | None = None
 
 
 class Attacked(Protocol):
-    """A placement that runs. Its attacker is one caller; everything that gets to the application is remembered.
+    """A running placement with one attacker. The application records every request.
 
-    The application is reached by `HOST`, also where other hosts lead nowhere.
+    The host of the application is `HOST`. At some placements other hosts have no route.
     """
 
     application: Application
 
     def enforce(self, policies: Sequence[Manifest]) -> None:
-        """Return when these are enforced, and nothing else."""
+        """Enforce only these policies, and wait until they are in force."""
 
     def denial(self, http: Http) -> str | None:
-        """Return why the engine denies the attacker's request; None where it allows it."""
+        """Return the reason why the engine denies the attacker's request, or None for an allowed request."""
 
     def verdicts(self, requests: Sequence[Http]) -> list[Verdict]:
-        """Make these requests as the attacker, one behind the other, and return what came of each."""
+        """Send these requests as the attacker, one after the other, and return their results."""
 
     def of(self, caller: Caller) -> Attacked:
-        """Return the same with another attacker, for as long as the same is enforced."""
+        """Return the same placement with another attacker, until the policies change."""
 
     async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> CallConnection:
-        """Open a connection as the attacker, or as somebody else who is served by the same application."""
+        """Open a connection as the attacker, or as the victim, another client of the same application."""
 
     def connect(self) -> socket.socket:
-        """Connect as the attacker does, and say nothing yet."""
+        """Connect as the attacker, and send nothing."""
 
     def run(self, task: Coroutine[Any, Any, T]) -> T:
-        """Run it where connections may be opened."""
+        """Run a coroutine in the event loop of the bench."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A way to have an attacked application. All of them are on one bench.
+    """A way to run an attacked application. All placements are on one bench.
 
-    `any_host`: which host is asked for does not decide where it leads. `certificates`, `tokens`: whether the attacker
-    may be known by what it shows; otherwise it is somebody already, and neither makes it somebody else. `namespaces`:
-    policies there can name all accounts of a namespace at once. `refuses_connections`: policies decide who may connect,
-    and not only who may ask. `is_gateway`: it has routes. `nobodies`: certificates that are none there, as if nothing
-    was shown, where a client need not show any.
+    `any_host`: the host of a request does not decide its destination. `certificates`, `tokens`: whether the attacker's
+    certificate or token gives its identity; otherwise it has a fixed identity, which neither can change. `namespaces`:
+    policies there can name all accounts of a namespace at once. `refuses_connections`: policies decide about
+    connections, not only requests. `is_gateway`: the placement has routes. `ignored_certificates`: certificates that
+    count as none there, if a client certificate is optional.
     """
 
     name: str
@@ -107,20 +107,20 @@ class Placement:
     namespaces: bool = True
     refuses_connections: bool = True
     is_gateway: bool = False
-    nobodies: frozenset[str] = frozenset()
+    ignored_certificates: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return self.name
 
 
 def marked(http: Http) -> tuple[str, Http]:
-    """Return a request with a mark of its own by which it is known again, and that mark."""
+    """Return a unique mark, and the request with this mark."""
     mark = f"{os.getpid()}-{next(_numbers)}"
     return mark, replace(http, headers=(*http.headers, (MARK, mark)))
 
 
 def _in_origin_form(http: Http) -> Http:
-    """Return a request for a whole address as what it is to every server: its path, and its host instead of Host."""
+    """Return a request with an absolute target in the form that servers read: its path, and its host as the Host."""
     whole = re.fullmatch(r"https?://([^/?#]*)(.*)", http.target, re.IGNORECASE | re.DOTALL)
     if whole is None or http.version == HTTP_2:
         return http
@@ -168,7 +168,7 @@ _WORLD: list[Manifest] = [
 
 
 class _Sidecar:
-    """The sidecar of the application, attacked by a caller who connects to it."""
+    """The sidecar of the application. The attacker connects to it directly."""
 
     def __init__(self, bench: Bench, attacker: Caller) -> None:
         self.application = bench.application
@@ -221,7 +221,7 @@ class _Sidecar:
 
     @property
     def _entrance(self) -> Target:
-        """Where the attacker connects to."""
+        """Return the address to which the attacker connects."""
         return self._inbound
 
     def _ask(self, http: Http) -> Ask:
@@ -229,7 +229,7 @@ class _Sidecar:
 
 
 class _Outbound(_Sidecar):
-    """The same, attacked by the application of another workload, through that workload's own sidecar."""
+    """The same sidecar. The attacker is the application of another workload, behind that workload's own sidecar."""
 
     def __init__(self, bench: Bench, attacker: Caller) -> None:
         self._bench = bench
@@ -256,10 +256,10 @@ class _Outbound(_Sidecar):
         ]
 
     async def _answer(self, http: Http) -> tuple[int, bool]:
-        """Return the status, and whether a policy decided: what the proxies refuse themselves has no such body."""
+        """Return the status, and whether a policy decided. Other refusals of a proxy have another body."""
         async with await self.open() as connection:
             try:
-                if http.version == HTTP_2:  # what is no proper request gets no answer
+                if http.version == HTTP_2:  # a malformed request gets no answer
                     status = await converse(connection, http, _TIMEOUT)
                     return status, status in (200, 401, 403)
                 connection.prepare(HttpRequest(http.method))
@@ -280,7 +280,7 @@ class _Outbound(_Sidecar):
 
 
 class _Gateway(_Outbound):
-    """A gateway before the sidecar of the application. What it lets through comes from the gateway, to the sidecar."""
+    """A gateway before the sidecar of the application. For the sidecar, the gateway is the caller."""
 
     def __init__(self, bench: Bench, attacker: Caller, port: int) -> None:
         self._site = bench.mesh.gateways[f"gateway:a/{_GATEWAY}"]
@@ -326,7 +326,7 @@ def bench(trust: Trust | None = None) -> Bench:
 
 
 def _gateway(name: str, attacker: Caller, port: int, *, tokens: bool = False) -> Placement:
-    """Place a gateway. AccessPolicies name accounts one by one, and decide requests of everybody who connects."""
+    """Return the placement at a gateway. AccessPolicies name single accounts, and decide requests, not connections."""
     return Placement(
         name,
         lambda running: _Gateway(running, attacker, port),
@@ -350,6 +350,6 @@ PLACEMENTS = [
     _gateway("gateway in plaintext", Caller(None, "127.0.0.2"), _HTTP, tokens=True),
     replace(
         _gateway("gateway over HTTPS", Caller(_ACCOUNT, "127.0.0.2"), _HTTPS),
-        nobodies=frozenset({"a name in the subject", "without a URI"}),
+        ignored_certificates=frozenset({"a name in the subject", "without a URI"}),
     ),
 ]

@@ -1,4 +1,4 @@
-"""The policies that attacks try to get round, small enough to see at once what they forbid."""
+"""The policies that attacks try to bypass. They are small, so that their meaning is obvious."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def _paths(action: str, paths: Sequence[str]) -> Manifest:
 
 
 def only_accounts(*accounts: str, level: str = "APPLICATION") -> list[Manifest]:
-    """These accounts may ask for everything, and nobody else for anything."""
+    """Return policies that allow every request of these accounts, and no other request."""
     return [_policy("ALLOW", level, {"authorizationSource": {"serviceAccounts": list(accounts)}})]
 
 
 def all_but_accounts(*accounts: str) -> list[Manifest]:
-    """Everyone may connect but these."""
+    """Return policies that let every caller except these accounts connect."""
     return [
         _policy("ALLOW", "NETWORK", {}),
         _policy("DENY", "NETWORK", {"authorizationSource": {"serviceAccounts": list(accounts)}}),
@@ -47,12 +47,12 @@ def all_but_accounts(*accounts: str) -> list[Manifest]:
 
 
 def only(*paths: str) -> list[Manifest]:
-    """Everyone may ask for these paths, and for nothing else."""
+    """Return policies that allow these paths to every caller, and no other path."""
     return [_paths("ALLOW", paths)]
 
 
 def all_but(*paths: str) -> list[Manifest]:
-    """Everyone may ask for everything but these paths."""
+    """Return policies that allow every path except these to every caller."""
     return [_paths("ALLOW", ["*"]), _paths("DENY", paths)]
 
 
@@ -61,13 +61,13 @@ ALL_BUT_SECRET = all_but("/secret", "/secret/*")
 
 
 def resource(kind: str, name: str, version: str, **spec: Any) -> Manifest:
-    """A resource of Linkerd in the namespace that is attacked."""
+    """Return a resource of Linkerd in the attacked namespace."""
     metadata = {"name": name, "namespace": "a"}
     return {"apiVersion": f"{LINKERD}/{version}", "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def linkerd_server() -> list[Manifest]:
-    """The port that is attacked, and everybody in the world."""
+    """Return a Server for the attacked port, and an authentication that every client has."""
     selector = {"matchLabels": {"app": "server"}}
     networks = [{"cidr": "0.0.0.0/0"}]
     return [
@@ -78,7 +78,7 @@ def linkerd_server() -> list[Manifest]:
 
 
 def linkerd_route(name: str, *matches: Manifest, hostnames: Sequence[str] = (), allowed: bool) -> list[Manifest]:
-    """A route that is open to everybody, or to nobody."""
+    """Return a route that allows all callers, or none."""
     parent = {"group": LINKERD, "kind": "Server", "name": "server"}
     target = {"group": LINKERD, "kind": "HTTPRoute", "name": name}
     kind, who = ("NetworkAuthentication", "everybody") if allowed else ("MeshTLSAuthentication", "nobody")

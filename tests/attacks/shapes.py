@@ -1,4 +1,4 @@
-"""Bytes that two readers may read as different requests, each written by hand. `/api/` is allowed, `/secret` is not."""
+"""Handwritten bytes that two readers may read as different requests. `/api/` is allowed, `/secret` is not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHUNKS = b"0\r\n\r\n" + SECRET
 UPGRADE = (b"connection: upgrade", b"upgrade: websocket", b"sec-websocket-version: 13", b"sec-websocket-key: eA==")
 
 SHAPES: dict[str, bytes] = {
-    # Where a body ends
+    # End of a body
     "content-length and chunked": post(b"content-length: %d" % len(CHUNKS), CHUNKED, body=CHUNKS),
     "chunked and content-length": post(CHUNKED, b"content-length: %d" % len(CHUNKS), body=CHUNKS),
     "content-length of the last chunk only, and chunked": post(b"content-length: 5", CHUNKED, body=CHUNKS),
@@ -53,7 +53,7 @@ SHAPES: dict[str, bytes] = {
     "a GET with a body": get(b"/api/x", LENGTH) + SECRET,
     "a body that is announced and expected": post(b"expect: 100-continue", LENGTH, body=SECRET),
     "HTTP/1.0 with chunks": post(CHUNKED, body=CHUNKS).replace(b"HTTP/1.1", b"HTTP/1.0", 1),
-    # Where a line ends
+    # End of a line
     "LF only": SECRET.replace(b"\r\n", b"\n"),
     "a bare CR in a header": get(b"/api/x", b"x: y\rGET /secret HTTP/1.1\rhost: a\r"),
     "a bare CR in the path": get(b"/api/x\rGET /secret"),
@@ -65,7 +65,7 @@ SHAPES: dict[str, bytes] = {
     "a header without a name": get(b"/api/x", b": /secret"),
     "a header that looks like a pseudo-header": get(b"/api/x", b":path: /secret", b":method: DELETE"),
     "a name in brackets": get(b"/secret", b"(x): y"),
-    # What is asked for
+    # Target of a request
     "the whole address of another host": get(b"http://b/secret"),
     "the whole address, allowed, with another host": get(b"http://b/api/x"),
     "the whole address that climbs": get(b"http://b/api/../secret"),
@@ -79,7 +79,7 @@ SHAPES: dict[str, bytes] = {
     "CONNECT to a path": b"CONNECT /api/x HTTP/1.1\r\nhost: a\r\n\r\n" + SECRET,
     "TRACE": SECRET.replace(b"GET", b"TRACE"),
     "a method in small letters": SECRET.replace(b"GET", b"get"),
-    "a method of nobody": SECRET.replace(b"GET", b"FOO"),
+    "an unknown method": SECRET.replace(b"GET", b"FOO"),
     "two paths": b"GET /api/x /secret HTTP/1.1\r\nhost: a\r\n\r\n",
     "two blanks": b"GET  /secret HTTP/1.1\r\nhost: a\r\n\r\n",
     "tabs": b"GET\t/secret\tHTTP/1.1\r\nhost: a\r\n\r\n",
@@ -100,7 +100,7 @@ SHAPES: dict[str, bytes] = {
     "an upgrade to a websocket with a length": get(b"/api/x", *UPGRADE, b"content-length: 0") + SECRET,
     "an upgrade to a websocket, forbidden": get(b"/secret", *UPGRADE),
     "an upgrade to something else": get(b"/api/x", b"connection: upgrade", b"upgrade: foo") + SECRET,
-    # Much
+    # Large amounts
     "a header of 100 kB": get(b"/secret", b"x: " + b"y" * 100_000),
     "a path of 100 kB": get(b"/api/" + b"y" * 100_000 + b"/../../secret"),
     "a path of 10 kB that climbs": get(b"/api/" + b"y/" * 2500 + b"../" * 2502 + b"secret"),

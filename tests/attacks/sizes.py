@@ -1,7 +1,7 @@
-"""Policies in great numbers: matchers that grow with every rule must not be what ends enforcement.
+"""Large numbers of policies: matchers that grow with every rule must not break enforcement.
 
-Each set has `MANY` tests of one kind on the port that is attacked, and samples of what must come of it: requests with
-the source address that they come from, and whether they are allowed.
+Each set has `MANY` rules of one kind on the attacked port, and samples: requests with their source address and the
+expected verdict.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EVERYTHING = {"path": {"type": "PathPrefix", "value": "/"}}
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A request of a caller, or bytes that are none, and whether it is allowed."""
+    """A request of a caller, or bytes that are not HTTP, and the expected verdict."""
 
     allowed: bool
     http: Http | None = field(default_factory=Http)
@@ -31,14 +31,14 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """So many tests, and samples of what comes of them."""
+    """Policies with many rules, and samples with expected verdicts."""
 
     policies: list[Manifest]
     samples: tuple[Sample, ...]
 
 
 def _address(number: int) -> str:
-    """Addresses of this machine, of which no network here holds more than one."""
+    """Return a loopback address. No network of a set contains two of these addresses."""
     return f"127.{64 + number // 62_500}.{number // 250 % 250 + 1}.{number % 250 + 1}"
 
 
@@ -60,19 +60,19 @@ def _networks(number: int, protocol: str, http: Http | None) -> Sized:
 
 
 def networks_of_an_opaque_port(number: int) -> Sized:
-    """Networks, where nothing is read as HTTP."""
+    """Return networks for a port without HTTP."""
     return _networks(number, "opaque", None)
 
 
 def networks_of_a_detected_port(number: int) -> Sized:
-    """Networks, where HTTP is detected: bytes that are none are decided, too."""
+    """Return networks for a port with HTTP detection, where policies also decide about other bytes."""
     sized = _networks(number, "unknown", Http())
     raw = [Sample(one.allowed, None, one.caller) for one in sized.samples]
     return Sized(sized.policies, (*sized.samples, *raw))
 
 
 def _all_but(matches: list[Manifest]) -> list[Manifest]:
-    """Everything that none of these matches is allowed. A route has up to 128 matches, so there are many routes."""
+    """Return routes that allow every request without these matches. A route has at most 128 matches."""
     listed = [matches[start : start + 128] for start in range(0, len(matches), 128)]
     return [
         *linkerd_server(),
@@ -82,21 +82,21 @@ def _all_but(matches: list[Manifest]) -> list[Manifest]:
 
 
 def headers_with_a_catch_all(number: int) -> Sized:
-    """Values of a header that are forbidden, and everything else."""
+    """Return routes that deny values of a header, and allow all other requests."""
     policies = _all_but([{"headers": [{"name": "k", "value": f"v{place}"}]} for place in range(number)])
     denied = [Sample(False, Http(headers=(("k", f"v{place}"),))) for place in (0, number // 2, number - 1)]
     return Sized(policies, (*denied, Sample(True, Http(headers=(("k", f"v{number}"),))), Sample(True)))
 
 
 def names_of_headers(number: int) -> Sized:
-    """As many names of headers, each of which is forbidden with one value."""
+    """Return routes that deny one value each of many headers."""
     policies = _all_but([{"headers": [{"name": f"k{place}", "value": "v"}]} for place in range(number)])
     denied = [Sample(False, Http(headers=((f"k{place}", "v"),))) for place in (0, number // 2, number - 1)]
     return Sized(policies, (*denied, Sample(True, Http(headers=((f"k{number}", "v"),))), Sample(True)))
 
 
 def paths(number: int) -> Sized:
-    """Paths and prefixes that are allowed."""
+    """Return rules that allow paths and prefixes."""
     listed = [f"/p{place}" if place % 2 else f"/q{place}/*" for place in range(number)]
     asked = [f"/p{place}" if place % 2 else f"/q{place}/x" for place in (0, 1, number // 2, number - 1)]
     allowed = [Sample(True, Http(target=path)) for path in asked]
@@ -109,7 +109,7 @@ def _gep(rules: list[Manifest], level: str) -> list[Manifest]:
 
 
 def identities(number: int) -> Sized:
-    """Identities that may connect."""
+    """Return rules that allow identities to connect."""
     names = [f"spiffe://td/ns/a/sa/c{place}" for place in range(number)]
     rules: list[Manifest] = [{"authorizationSource": {"identities": names}}]
     allowed = [Sample(True, Http(), Caller(names[place], _ADDRESS)) for place in (0, number // 2, number - 1)]
@@ -118,7 +118,7 @@ def identities(number: int) -> Sized:
 
 
 def methods(number: int) -> Sized:
-    """Rules that each allow a method of one path."""
+    """Return rules that each allow a method on one path."""
     rules = [{"applicationAttributes": {"methods": ["GET"], "paths": [f"/m{place}"]}} for place in range(number)]
     allowed = [Sample(True, Http(target=f"/m{place}")) for place in (0, number // 2, number - 1)]
     denied = (Sample(False, Http("POST", "/m0")), Sample(False, Http(target=f"/m{number}")))

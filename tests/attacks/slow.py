@@ -1,4 +1,4 @@
-"""Requests that come in two pieces, with time between them. `/api/` is allowed until something changes."""
+"""Requests that arrive in two pieces with a pause. `/api/` is allowed until the policies change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIELDS: tuple[Field, ...] = (
 _BLOCK = b"".join(literal(name, value) for name, value in _FIELDS)
 _WHOLE = get(b"/api/x")
 
-# No proxy can have decided: what comes next is decided by what is in force then
+# No proxy can have decided after the first piece: the policies at the second piece decide
 NOT_DECIDED: Mapping[str, tuple[bytes, bytes]] = {
     "nothing": (b"", _WHOLE),
     "one byte": (_WHOLE[:1], _WHOLE[1:]),
@@ -53,7 +53,7 @@ NOT_DECIDED: Mapping[str, tuple[bytes, bytes]] = {
     "a goodbye": (opening() + frame(GOAWAY, 0, 0, b"\0" * 8), request(*_FIELDS)),
 }
 
-# A proxy has let it in, and the application waits for the rest
+# A proxy has allowed the request, and the application waits for the rest
 _LENGTH = b"POST /api/x HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n"
 OPEN: Mapping[str, tuple[bytes, bytes]] = {
     "half a body": (_LENGTH + b"\r\n1", b"2"),
@@ -68,7 +68,7 @@ OPEN: Mapping[str, tuple[bytes, bytes]] = {
     ),
 }
 
-# What a client says before it closes its half of the connection, and whether that is a request that may arrive
+# Bytes that a client sends before it closes its half of the connection, and whether they are a complete request
 HALVES: Mapping[str, tuple[bytes, bool]] = {
     "a request": (_WHOLE, True),
     "the last request": (get(b"/api/x", b"connection: close"), True),

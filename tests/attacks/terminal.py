@@ -1,4 +1,4 @@
-"""Text that attacks a terminal or a reader of CI logs, the commands over it, and what must not come out."""
+"""Text that attacks a terminal or a reader of CI logs, commands that print it, and checks of their output."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.patience import PATIENCE
 
 __all__ = ["HOSTILE", "LOG", "Screen", "World", "in_pipes", "on_a_terminal", "world", "wrong"]
 
-# A color that Eastgate never uses, the title of the window, C1, DEL, letters turned around, and lines that begin anew.
+# A color that Eastgate never uses, the title of the window, C1, DEL, reversed letters, and line breaks.
 HOSTILE = "x\x1b[35my\x1b]0;owned\x07\x9b31m\x7f\u202e\u2066\u2028\u2029\x85\x0b\r" + (
     "\n::error::forged\n  ::warning::forged\nFORGED"
 )
-_SHELL = HOSTILE.replace("\x0b", "")  # what may stand in YAML, when it is escaped
-_WRITTEN = json.dumps(_SHELL)  # JSON's escapes are YAML's too
+_SHELL = HOSTILE.replace("\x0b", "")  # the characters that YAML allows, escaped
+_WRITTEN = json.dumps(_SHELL)  # YAML has the escapes of JSON
 _LINES = "visible\n::error::forged\n  ::error::forged\n"
-_LONG = f"{'visible ' * 9}::error::forged {'visible ' * 9}"  # which a writer of YAML likes to break
+_LONG = f"{'visible ' * 9}::error::forged {'visible ' * 9}"  # a YAML writer may break this line
 _SGR = re.compile(r"\x1b\[(?!35)[0-9;]*m")
 _LIVE = re.compile(r"\x1b\[(?:\?25[lh]|2K|[0-9]*A)|\r")
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -100,7 +100,7 @@ spec:
 
 
 class World:
-    """A folder with manifests that can be read, broken ones, tables, settings and a log, all with hostile names."""
+    """A folder with valid and broken manifests, tables, settings and a log, all with hostile names."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -111,7 +111,7 @@ class World:
 
     @property
     def log(self) -> str:
-        """Lines of a proxy's log in which every text is hostile, one field after the other."""
+        """Return lines of a proxy's log. In each line, another field is hostile."""
         lines = []
         records = [json.loads(line) for line in LOG.read_text().splitlines()]
         record = next(one for one in records if one["eastgate"] == "request")
@@ -124,12 +124,12 @@ class World:
 
 
 def _file_name(name: str) -> str:
-    # 0x9b alone is CSI to a terminal that takes C1, and no UTF-8
+    # 0x9b alone is invalid UTF-8, and CSI for a terminal that accepts C1
     return f"{name}\x1b[35m\x1b]0;t\x07\n::error::forged\nFORGED\u202e\udc9b"
 
 
 def world(folder: Path) -> World:
-    """Write it."""
+    """Write the hostile world into a folder."""
     made = World(folder)
     shutil.copytree(SHOP, made.good)
     for path in sorted(made.good.iterdir()):
@@ -147,7 +147,7 @@ def world(folder: Path) -> World:
 
 
 def in_pipes(words: list[str], folder: Path, stdin: str = "") -> tuple[bytes, bytes]:
-    """What a command writes where nobody looks at it: its output, and what it says on standard error."""
+    """Run a command without a terminal, and return its standard output and standard error."""
     done = subprocess.run(
         [*EASTGATE, *words],
         cwd=folder,
@@ -161,7 +161,7 @@ def in_pipes(words: list[str], folder: Path, stdin: str = "") -> tuple[bytes, by
 
 
 def on_a_terminal(words: list[str], folder: Path, stdin: str = "") -> bytes:
-    """What a command writes to a terminal."""
+    """Run a command on a terminal, and return its output."""
     terminal, other_end = pty.openpty()
     environment = {**_environment(), "COLUMNS": "150", "LINES": "40", "TERM": "xterm-256color"}
     process = subprocess.Popen(
@@ -184,7 +184,7 @@ def on_a_terminal(words: list[str], folder: Path, stdin: str = "") -> bytes:
 
 
 class Screen:
-    """What a terminal shows. It is read all the time: a program that writes to a full terminal stops."""
+    """The output on a terminal. A thread reads it all the time, since a program blocks on a full terminal."""
 
     def __init__(self, terminal: int) -> None:
         self._shown = bytearray()
@@ -197,17 +197,17 @@ class Screen:
                 self._shown += chunk
 
     def wait_for(self, text: bytes) -> None:
-        """Wait until it shows this."""
+        """Wait until the terminal shows this text."""
         ends = time.monotonic() + PATIENCE
         while text not in self._shown:
             assert time.monotonic() < ends, self._shown.decode("utf-8", "replace")
             time.sleep(0.05)
 
     def all(self) -> bytes:
-        """Wait for the end of the program; return everything."""
+        """Wait for the end of the program, and return all output."""
         self._reading.join(PATIENCE)
         assert not self._reading.is_alive()
-        return bytes(self._shown).replace(b"\r\n", b"\n")  # the terminal's own
+        return bytes(self._shown).replace(b"\r\n", b"\n")  # the terminal adds \r
 
 
 def _environment() -> dict[str, str]:
@@ -216,7 +216,7 @@ def _environment() -> dict[str, str]:
 
 
 def wrong(shown: bytes, *, terminal: bool = False, live: bool = False, commands: bool = False) -> list[str]:
-    """What of an output a terminal or a CI system would obey, although it is not ours."""
+    """Return the parts of an output that a terminal or CI system would obey, except Eastgate's own."""
     try:
         text = shown.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Spellings of an address that should evade a block, wherever a caller or a policy writes one."""
+"""Spellings of an address that try to evade a block, in questions and in policies."""
 
 from __future__ import annotations
 

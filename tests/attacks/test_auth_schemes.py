@@ -1,4 +1,4 @@
-"""Tokens and API keys of auth schemes: nothing that should not count gets a request past a gateway."""
+"""Tokens and API keys of auth schemes: a gateway denies every request with an invalid credential."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _BY_TOKEN: Manifest = {
 
 
 def _expected(each: TokenTry) -> tuple[int, ...]:
-    """The statuses that are right: 200 for a token that is good, 403 for that of somebody else, 401 for all others.
+    """Return the right statuses: 200 for a valid token, 403 for the token of another caller, 401 for all others.
 
-    A credential is what follows `Bearer ` in the only Authorization header, and nothing else.
+    A credential is only the text after `Bearer ` in a single Authorization header.
     """
     if each.headers is not None:
         return (401,)
     if each.believed:
         return (200,) if each.status == (200,) else (403,)
-    return (0, 401, 431) if each.name == "huge" else (401,)  # of which HTTP/2 takes no notice
+    return (0, 401, 431) if each.name == "huge" else (401,)  # HTTP/2 closes without a status
 
 
 @pytest.mark.parametrize("version", [HTTP_1_1, HTTP_2])
@@ -56,7 +56,7 @@ def test_no_token_is_believed_that_should_not_be(attacked_gateway: Attacked, ver
 
 
 def _text(arrived: Arrived) -> str:
-    """Everything that the application could take a credential from."""
+    """Return all text in which the application could find a credential."""
     return f"{arrived.target} {arrived.headers}"
 
 
@@ -113,7 +113,7 @@ _POLICY = auth_policy(
 
 @dataclass(frozen=True, slots=True)
 class _KeyTry:
-    """A request with a key somewhere. `counts`: at these hosts it is a credential; at all others it is none."""
+    """A request with a key. `counts`: the hosts at which the key is a credential."""
 
     headers: Headers = ()
     query: str = ""
@@ -121,7 +121,7 @@ class _KeyTry:
 
 
 def _placed(key: str) -> Mapping[str, _KeyTry]:
-    """A key where each host looks for it."""
+    """Return requests with a key at the place that each host reads."""
     return {
         "header.example": _KeyTry((("authorization", f"APIKEY {key}"),)),
         "custom.example": _KeyTry((("x-key", key),)),
@@ -194,7 +194,7 @@ def test_a_key_counts_only_where_it_is_looked_for(attacked_gateway: Attacked, ve
 
 
 def test_only_the_credential_is_taken_off(attacked_gateway: Attacked) -> None:
-    """What another scheme would look at is left alone: nobody was recognized by it."""
+    """Text at the place of another scheme's credential stays, since that scheme recognized no caller."""
     attacked_gateway.enforce([*_SECRETS, _POLICY])
     others = (("authorization", "APIKEY other"), ("x-key", "other"), ("cookie", "a=b; KEY=other; c=d"))
     sent = {
@@ -246,9 +246,9 @@ def test_a_key_ends_with_its_secret(attacked_gateway: Attacked) -> None:
 
 
 def test_another_host_has_another_scheme(attacked_gateway: Attacked) -> None:
-    """Neither a host that is written otherwise nor one beside it leads to a scheme that asks for less."""
+    """Neither another spelling of a host nor a similar host leads to a weaker scheme."""
     closed: Manifest = {"identity": [api_keys(**_LOCATIONS["custom.example"])]}
-    attacked_gateway.enforce([auth_policy("Gateway:gw", {"*": closed, "open.example": {"identity": [_ANYBODY]}})])
+    attacked_gateway.enforce([auth_policy("Gateway:gw", {"*": closed, "open.example": {"identity": [_ANY_CALLER]}})])
     spelled = ("open.example", "OPEN.example:80", "open.example.")
     others = ("a", "x.open.example", "open.example.evil", "openxexample", "open.example%2e", "a,open.example")
     hosts = [(host, HTTP_1_1) for host in (*spelled, *others)] + [(host, HTTP_2) for host in (*spelled, *others)]
@@ -260,4 +260,4 @@ def test_another_host_has_another_scheme(attacked_gateway: Attacked) -> None:
     assert not [verdict for verdict in attacked_gateway.verdicts(beside) if verdict.arrived is not None]
 
 
-_ANYBODY: Manifest = {"name": "anybody", "anonymous": {}}
+_ANY_CALLER: Manifest = {"name": "anybody", "anonymous": {}}

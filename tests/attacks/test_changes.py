@@ -1,4 +1,4 @@
-"""While routes and policies change, no server gets a request that neither the old ones nor the new ones lead to it."""
+"""While routes and policies change, a server gets only requests that the old or the new ones route to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EACH_ITS_OWN = [
     access_policy("at-maths", "XBackend:maths", ("narrow", tool("add"))),
     access_policy("at-files", "XBackend:files", ("narrow", tool("sub"))),
 ]
-_NOBODY = [access_policy("at-gw", "Gateway:gw", ("other", None))]
+_OTHER_CALLER_ONLY = [access_policy("at-gw", "Gateway:gw", ("other", None))]
 _ALL_BUT_RM = [
     access_policy("at-gw", "Gateway:gw", ("narrow", None)),
     access_policy("not-at-gw", "Gateway:gw", ("narrow", tool("rm")), action="Deny"),
@@ -44,7 +44,7 @@ def changing(agents: AgentBench) -> Iterator[AgentBench]:
 
 
 def _hammer(bench: AgentBench, worlds: Sequence[Sequence[Manifest]], tools: Sequence[str]) -> Counter[tuple[str, str]]:
-    """Change to these worlds again and again while the tools are called; return which calls arrived at which server."""
+    """Change between these worlds while clients call the tools. Return the calls that arrived, by server."""
     bench.clear()
     asyncio.run(_call_meanwhile(bench, worlds, tools))
     arrived = Counter((each.server, json.loads(each.body)["params"]["name"]) for each in bench.arrived if each.body)
@@ -103,6 +103,8 @@ def test_of_weighted_backends_each_is_decided_by_its_own_policies(changing: Agen
 
 
 def test_rules_about_tools_hold_from_the_moment_that_they_come(changing: AgentBench) -> None:
-    """Before them nobody looked at messages, and the caller was kept out."""
-    arrived = _hammer(changing, [[_to(("maths", 1)), *_NOBODY], [_to(("maths", 1)), *_ALL_BUT_RM]], ["rm", "add"])
+    """Before the rules, the gateway did not read messages, and denied the caller."""
+    arrived = _hammer(
+        changing, [[_to(("maths", 1)), *_OTHER_CALLER_ONLY], [_to(("maths", 1)), *_ALL_BUT_RM]], ["rm", "add"]
+    )
     assert set(arrived) == {("maths", "add")}

@@ -1,4 +1,4 @@
-"""Effective policies of Kuadrant's AuthPolicies: no way of asking leads to rules that ask for less."""
+"""Effective policies of Kuadrant's AuthPolicies: no form of a request leads to weaker rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEYS: Manifest = {
     }
 }
 _REGO = 'allow { input.context.request.http.path != "/users/@me" }'
-_NOBODY: Manifest = {"authorization": {"nobody": {"opa": {"rego": "allow = false"}}}}
+_DENY_ALL: Manifest = {"authorization": {"nobody": {"opa": {"rego": "allow = false"}}}}
 
 
 def _patterns(*patterns: Manifest) -> Manifest:
@@ -31,7 +31,7 @@ def _patterns(*patterns: Manifest) -> Manifest:
 
 
 def _policy(target: str, spec: Manifest, name: str = "auth", **metadata: str) -> Manifest:
-    """An AuthPolicy on `Kind/name` or `Kind/name/section`."""
+    """Return an AuthPolicy on `Kind/name` or `Kind/name/section`."""
     kind, name_of_target, *section = target.split("/")
     ref = {"group": _GROUP, "kind": kind, "name": name_of_target, **({"sectionName": section[0]} if section else {})}
     metadata = {"name": name, "namespace": "a", **metadata}
@@ -44,7 +44,7 @@ def _policy(target: str, spec: Manifest, name: str = "auth", **metadata: str) ->
 
 
 def _route(name: str, *prefixes: str, hostnames: Sequence[str] = ()) -> Manifest:
-    """A route with a rule for each path, which is named after it."""
+    """Return a route with a rule for each path. The path is the name of the rule."""
     route = gateway_route(name, hostnames=hostnames)
     route["spec"]["rules"] = [
         {
@@ -58,7 +58,7 @@ def _route(name: str, *prefixes: str, hostnames: Sequence[str] = ()) -> Manifest
 
 
 def _statuses(attacked: Attacked, requests: Sequence[Http]) -> list[int]:
-    """Make requests; nothing arrives that is not answered with 200."""
+    """Return the statuses of requests, and check that only requests with 200 arrive."""
     verdicts = attacked.verdicts(requests)
     assert all((verdict.arrived is not None) is (verdict.status == 200) for verdict in verdicts), verdicts
     return [verdict.status for verdict in verdicts]
@@ -67,18 +67,18 @@ def _statuses(attacked: Attacked, requests: Sequence[Http]) -> list[int]:
 def test_an_encoded_slash_leads_past_no_rule(attacked_gateway: Attacked) -> None:
     routes = [_SECRET, _route("paths", "/open", "/shut")]
     slashes = [Http("GET", f"/open/..{slash}shut", headers=_KEY) for slash in ("%2f", "%2F", "%5c", "%5C")]
-    attacked_gateway.enforce([*routes, _policy("HTTPRoute/paths/shut", {"rules": _NOBODY})])
+    attacked_gateway.enforce([*routes, _policy("HTTPRoute/paths/shut", {"rules": _DENY_ALL})])
     assert set(_statuses(attacked_gateway, slashes)) == {400}
     shut = [{"predicate": "request.url_path.startsWith('/shut')"}]
-    attacked_gateway.enforce([*routes, _policy("Gateway/gw", {"when": shut, "rules": _NOBODY})])
+    attacked_gateway.enforce([*routes, _policy("Gateway/gw", {"when": shut, "rules": _DENY_ALL})])
     assert set(_statuses(attacked_gateway, slashes)) == {400}
-    attacked_gateway.enforce([*routes, _policy("Gateway/gw", {"rules": _KEYS})])  # which is the same for both rules
+    attacked_gateway.enforce([*routes, _policy("Gateway/gw", {"rules": _KEYS})])  # the same for both rules
     assert set(_statuses(attacked_gateway, slashes)) == {200}
     assert set(_statuses(attacked_gateway, [Http("GET", each.target) for each in slashes])) == {401}
 
 
 def test_a_rule_is_guarded_wherever_it_moves_and_whatever_it_is_called(attacked_gateway: Attacked) -> None:
-    """While the gateway runs, rules change their places and their names, and policies come and go."""
+    """While the gateway runs, rules change their order and names, and policies are added and removed."""
     asked = [Http("GET", path, headers=headers) for path in ("/x", "/y") for headers in ((), _KEY)]
     keys = {"rules": _KEYS}
 
@@ -101,7 +101,7 @@ def test_a_rule_is_guarded_wherever_it_moves_and_whatever_it_is_called(attacked_
     assert statuses(nameless, _policy("HTTPRoute/paths/rule-1", keys)) == only_x
     assert statuses(nameless, _policy("HTTPRoute/paths/rule-2", keys)) == only_y
     assert statuses(there, _policy("HTTPRoute/paths", keys)) == both
-    assert statuses(there, _policy("HTTPRoute/paths/y", {"rules": _NOBODY})) == [200, 200, 403, 403]
+    assert statuses(there, _policy("HTTPRoute/paths/y", {"rules": _DENY_ALL})) == [200, 200, 403, 403]
     assert statuses(there) == open_all
 
 
@@ -110,7 +110,7 @@ def test_the_effective_policy_is_that_of_the_hierarchy(attacked_gateway: Attacke
     old, new = {"creationTimestamp": "2026-01-01T00:30:00+01:00"}, {"creationTimestamp": "2026-01-01T00:00:00.5Z"}
     deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     anybody: Manifest = {"rules": {"authentication": {"anybody": {"anonymous": {}}}}}
-    keys, nobody, never = {"rules": _KEYS}, {"rules": _NOBODY}, [{"predicate": "false"}]
+    keys, deny_all, never = {"rules": _KEYS}, {"rules": _DENY_ALL}, [{"predicate": "false"}]
 
     def statuses(**policies: tuple[str, Manifest, Mapping[str, str]]) -> list[int]:
         written = [_policy(target, spec, name, **metadata) for name, (target, spec, metadata) in policies.items()]
@@ -118,15 +118,15 @@ def test_the_effective_policy_is_that_of_the_hierarchy(attacked_gateway: Attacke
         return _statuses(attacked_gateway, [Http("GET", "/x"), Http("GET", "/x", headers=_KEY)])
 
     gateway, target = "Gateway/gw", "HTTPRoute/paths"
-    assert statuses(p=(gateway, nobody, {}), q=(target, keys, {})) == [401, 200]
-    assert statuses(p=(gateway, {"overrides": nobody}, {}), q=(target, anybody, {})) == [403, 403]
-    assert statuses(p=(gateway, {"overrides": nobody}, deleted), q=(target, keys, {})) == [401, 200]
+    assert statuses(p=(gateway, deny_all, {}), q=(target, keys, {})) == [401, 200]
+    assert statuses(p=(gateway, {"overrides": deny_all}, {}), q=(target, anybody, {})) == [403, 403]
+    assert statuses(p=(gateway, {"overrides": deny_all}, deleted), q=(target, keys, {})) == [401, 200]
     assert statuses(p=(gateway, {"overrides": keys}, {}), q=("HTTPRoute/paths/x", anybody, {})) == [401, 200]
     assert statuses(p=(target, keys, new), q=(target, anybody, old)) == [401, 200]
-    assert statuses(p=(target, anybody, old), q=(target, nobody, new)) == [403, 403]
-    merged = {"strategy": "merge", **nobody}
+    assert statuses(p=(target, anybody, old), q=(target, deny_all, new)) == [403, 403]
+    merged = {"strategy": "merge", **deny_all}
     assert statuses(p=(gateway, {"defaults": merged}, {}), q=(target, keys, {})) == [401, 403]
-    skipped = {"strategy": "merge", "when": never, **nobody}  # whose condition is that of all rules
+    skipped = {"strategy": "merge", "when": never, **deny_all}  # its condition applies to all rules
     assert statuses(p=(gateway, {"defaults": skipped}, {}), q=(target, keys, {})) == [200, 200]
     asked = {"when": [{"predicate": "true"}], **keys}
     assert statuses(p=(gateway, {"defaults": skipped}, {}), q=(target, asked, {})) == [401, 403]
@@ -140,19 +140,22 @@ def test_a_listener_has_its_own_effective_policy(bench: Bench) -> None:
         asked = [Http(), Http(headers=(*_KEY, ("x-forwarded-proto", "https"), ("x-forwarded-port", "8443")))]
         return _statuses(plain, asked), _statuses(encrypted, asked)
 
-    keys, nobody = {"rules": _KEYS}, {"rules": _NOBODY}
+    keys, deny_all = {"rules": _KEYS}, {"rules": _DENY_ALL}
     assert statuses(_policy("Gateway/gw/https", keys)) == ([200, 200], [401, 200])
     assert statuses(_policy("Gateway/gw/http", keys)) == ([401, 200], [200, 200])
-    assert statuses(_policy("Gateway/gw/http", nobody), _policy("Gateway/gw", keys, "all")) == ([403, 403], [401, 200])
-    overriding = _policy("Gateway/gw/http", {"overrides": nobody})
+    assert statuses(_policy("Gateway/gw/http", deny_all), _policy("Gateway/gw", keys, "all")) == (
+        [403, 403],
+        [401, 200],
+    )
+    overriding = _policy("Gateway/gw/http", {"overrides": deny_all})
     assert statuses(overriding, _policy("HTTPRoute/all", keys, "all")) == ([403, 403], [401, 200])
-    by_scheme = {"when": [{"predicate": "request.scheme == 'http'"}], **nobody}
+    by_scheme = {"when": [{"predicate": "request.scheme == 'http'"}], **deny_all}
     assert statuses(_policy("Gateway/gw", by_scheme)) == ([403, 403], [200, 200])
 
 
 def test_a_condition_without_an_answer_skips_nothing(attacked_gateway: Attacked) -> None:
     def statuses(predicate: str, *requests: Http) -> list[int]:
-        attacked_gateway.enforce([_policy("Gateway/gw", {"when": [{"predicate": predicate}], "rules": _NOBODY})])
+        attacked_gateway.enforce([_policy("Gateway/gw", {"when": [{"predicate": predicate}], "rules": _DENY_ALL})])
         return _statuses(attacked_gateway, requests)
 
     values = ((), (("k", "v"),), (("K", "v"),), (("k", " v "),))
@@ -173,10 +176,10 @@ def test_a_condition_without_an_answer_skips_nothing(attacked_gateway: Attacked)
 
 
 def test_no_spelling_of_a_path_goes_round_an_expression(attacked_gateway: Attacked) -> None:
-    """An application decodes all of a path, and an expression compares it as a text."""
+    """An application decodes the whole path, but an expression compares it as text."""
     predicates = {
-        "CEL": {"when": [{"predicate": "request.path == '/users/@me'"}], "rules": _NOBODY},
-        "a prefix": {"when": [{"predicate": "request.url_path.startsWith('/users/@m')"}], "rules": _NOBODY},
+        "CEL": {"when": [{"predicate": "request.path == '/users/@me'"}], "rules": _DENY_ALL},
+        "a prefix": {"when": [{"predicate": "request.url_path.startsWith('/users/@m')"}], "rules": _DENY_ALL},
         "a pattern": _patterns({"selector": "context.request.http.path", "operator": "neq", "value": "/users/@me"}),
         "a regular expression": _patterns({"predicate": "!request.path.matches('^/users/@me')"}),
         "a pseudo-header": _patterns({"predicate": "request.headers[':path'] != '/users/@me'"}),
@@ -209,7 +212,7 @@ def test_headers_of_a_policy_are_never_those_of_a_client(attacked_gateway: Attac
         return [{name: value for name, value in each.headers if name.lower() in made} for each in seen]
 
     assert arrived({"rules": rules}) == [{"x-user": "ours"}] * 2
-    assert arrived({"when": posted, "rules": rules}) == [{}] * 2  # which is not asked about
+    assert arrived({"when": posted, "rules": rules}) == [{}] * 2  # no authorizer is asked
 
 
 def _certificates(**source: str) -> Manifest:
@@ -224,7 +227,7 @@ def _authority(certificate: str) -> Manifest:
 
 
 def test_a_certificate_is_that_of_the_connection_and_not_one_in_a_header(bench: Bench) -> None:
-    """Where a policy looks for it in the header of Envoy, the gateway has written it there."""
+    """A policy may read the certificate from Envoy's header, which the gateway itself writes."""
     encrypted, plain = (next(each for each in PLACEMENTS if each.name == name).at(bench) for name in _GATEWAYS)
     chain = bench.run(bench.mesh.certificates.hold(_CALLER)).chain
     client, authority = chain[: chain.index(_END) + len(_END)], chain[chain.rindex(_BEGIN) :]

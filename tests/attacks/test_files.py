@@ -1,4 +1,4 @@
-"""Hostile files: nothing out of the folder is read or shown, nothing is waited for, and every text has an answer."""
+"""Hostile files: commands read and show no file outside the folder, never block, and answer to every text."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _WORDS = {
     "up": ["--name", "test"],
     "why": ['{"eastgate":"request"}'],
 }
-"""The commands that read files with -f, and what else they want to hear."""
+"""The commands that read files with -f, and their other arguments."""
 
 _PARTIAL = {"check", "describe", "diff", "explain", "get", "graph", "lint"}
-"""Those of them that answer from what was read."""
+"""The commands among them that answer from the readable files."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a manifest in it, and beside it a file that is nobody's business."""
+    """Return a folder with a manifest, and beside it a secret file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "good.yaml").write_text(pod("good"))
@@ -86,7 +86,7 @@ def test_a_link_out_of_the_folder_is_not_followed(name: str, target: str, folder
     done = _run(name, "-f", "m", *_WORDS[name])
     assert done.exit_code == (3 if name in _PARTIAL else 2)
     assert "hash-that-nobody-may-see" not in done.output
-    if name != "why":  # which looks at its line first
+    if name != "why":  # `why` first reads its line
         assert "leads out of the given folder" in done.output
         assert "--follow" in done.output
 
@@ -102,7 +102,7 @@ def test_with_follow_it_is(folder: Path) -> None:
 
 
 def test_links_inside_and_links_that_are_named_are_followed(folder: Path) -> None:
-    (folder / "m" / "..data").mkdir()  # as a mounted ConfigMap has it
+    (folder / "m" / "..data").mkdir()  # as in a mounted ConfigMap
     (folder / "m" / "..data" / "x.yaml").write_text(pod("x"))
     (folder / "m" / "x.yaml").symlink_to("..data/x.yaml")
     (folder / "named").symlink_to("m")
@@ -126,10 +126,10 @@ def test_watching_does_not_leave_the_folder_either(folder: Path) -> None:
     assert all(one.startswith(str(folder)) for one in seen.folders)
 
 
-def test_settings_that_nobody_named_are_not_looked_for_elsewhere(folder: Path) -> None:
+def test_settings_without_an_option_are_not_searched_in_other_folders(folder: Path) -> None:
     (folder / "eastgate.yaml").symlink_to("elsewhere/secret.yaml")
     within = _run("get", "pods", "-f", "m")
-    assert within.exit_code == 2  # the link stays in the working directory: what is wrong with it may be shown
+    assert within.exit_code == 2  # the link stays in the working directory: its errors may be shown
     (folder / "eastgate.yaml").unlink()
     os.chdir(folder / "m")
     (folder / "m" / "eastgate.yaml").symlink_to("../secret.yaml")
@@ -151,7 +151,7 @@ def _table(path: Path, manifests: str, more: str = "") -> None:
     )
 
 
-def test_a_table_names_what_is_beside_it(folder: Path) -> None:
+def test_a_table_may_name_files_beside_it(folder: Path) -> None:
     _table(folder / "tests" / "t.yaml", "../m")
     assert _run("test", "tests").exit_code == 0
     _table(folder / "tests" / "t.yaml", str(folder / "m"))
@@ -178,7 +178,7 @@ def test_a_table_outside_of_a_repository_reaches_one_folder_up(folder: Path) -> 
     assert not around("/x/t.yaml").hold("/etc/shadow")
 
 
-def test_a_table_may_follow_where_it_is_told_so(folder: Path) -> None:
+def test_a_table_may_name_files_outside_its_folder_with_an_option(folder: Path) -> None:
     (folder / "repository" / ".git").mkdir(parents=True)
     _table(folder / "repository" / "t.yaml", "../m")
     assert _run("test", "repository").exit_code != 0
@@ -195,7 +195,7 @@ def test_keys_of_a_table_stay_inside_as_well(folder: Path) -> None:
     assert "leads out" in done.stdout
 
 
-# What is no file
+# Not regular files
 
 
 @pytest.mark.parametrize("kind", NOT_FILES)
@@ -246,12 +246,12 @@ def test_every_text_has_an_answer(folder: Path, name: str) -> None:
     found = _codes(folder / "m" / "x.yaml")
     assert found == [] if code is None else found and found[0].startswith(code)
     assert _run("lint", "-f", "m/x.yaml").exit_code in ((0,) if code is None else (1, 2))  # 2: nothing can be read
-    assert _run("lint", "-f", "m").exit_code in (0, 1, 2, 3)  # in a folder it may be no manifest
+    assert _run("lint", "-f", "m").exit_code in (0, 1, 2, 3)  # in a folder it may not be a manifest
 
 
 def test_a_file_beyond_all_measure_is_refused_unread(folder: Path) -> None:
     with open(folder / "m" / "x.yaml", "wb") as file:
-        file.truncate(limits.MAX_BYTES + 1)  # and no block of it is on the disk
+        file.truncate(limits.MAX_BYTES + 1)  # a sparse file
     assert _codes() == ["EG1002"]
 
 
@@ -297,7 +297,7 @@ def test_a_file_that_grows_while_it_is_read_is_read_once(folder: Path) -> None:
 def test_a_file_that_may_not_be_read_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "m" / "good.yaml").chmod(stat.S_IWUSR)
     really = os.open
-    if os.geteuid() == 0:  # who may read everything
+    if os.geteuid() == 0:  # root may read everything
 
         def refused(path: str, *more: int, dir_fd: int | None = None) -> int:
             if str(path).startswith("m/"):
@@ -386,7 +386,7 @@ _NAME = os.fsdecode(b"odd\xff.yaml")
         ("lint", "sarif"),
     ],
 )
-def test_a_name_that_is_no_utf_8_is_shown_as_what_it_is(name: str, output: str, folder: Path) -> None:
+def test_a_name_that_is_not_utf_8_is_shown_escaped(name: str, output: str, folder: Path) -> None:
     (folder / "m" / _NAME).write_text("kind: [")
     done = _run(name, "-f", "m", *_WORDS[name], *(() if output == "text" else ("-o", output)))
     assert done.exit_code == (1 if name == "lint" else 3 if name in _PARTIAL else 2)

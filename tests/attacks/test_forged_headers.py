@@ -1,4 +1,4 @@
-"""What a client writes into headers is never who it is, where it comes from, or what it asks for."""
+"""Headers from a client never replace its identity, its address, or the target of its request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def _statuses(connection: CallConnection, requests: list[HttpRequest]) -> 
 
 
 @pytest.mark.parametrize("folded", [str.lower, str.upper, str.title])
-def test_no_forged_header_changes_a_verdict_or_what_is_logged(
+def test_no_forged_header_changes_a_verdict_or_the_log(
     attacked: Attacked, placement: Placement, bench: Bench, folded: Callable[[str], str]
 ) -> None:
     sets = [
@@ -37,7 +37,7 @@ def test_no_forged_header_changes_a_verdict_or_what_is_logged(
             bench.forget(connection)
             requests = [HttpRequest(path=path, headers=(("host", HOST), *headers)) for headers in sets]
             assert await _statuses(connection, requests) == [status] * len(sets)
-            if placement.any_host:  # else it is another proxy that logs, of a connection of its own
+            if placement.any_host:  # otherwise another proxy logs its own connection
                 for seen in await bench.logged(connection, len(sets)):
                     assert (seen.peer, seen.method, seen.path, seen.status) == (peer, "GET", path, status)
                     assert seen.host == HOST
@@ -48,7 +48,7 @@ def test_no_forged_header_changes_a_verdict_or_what_is_logged(
 
 
 @pytest.mark.parametrize("level", ["NETWORK", "APPLICATION"])
-def test_a_caller_who_is_kept_out_gets_in_by_no_header(attacked: Attacked, placement: Placement, level: str) -> None:
+def test_no_header_gives_access_to_a_denied_caller(attacked: Attacked, placement: Placement, level: str) -> None:
     attacked.enforce(only_accounts("alice", level=level))
     forged = [Http(target="/api/x", host=HOST, headers=headers) for headers in (FORGED, *((each,) for each in FORGED))]
     verdicts = attacked.verdicts(forged)
@@ -57,7 +57,7 @@ def test_a_caller_who_is_kept_out_gets_in_by_no_header(attacked: Attacked, place
     assert {verdict.status for verdict in verdicts} == {(503 if not placement.any_host else 0) if is_closed else 403}
 
 
-def test_the_application_is_told_nothing_that_a_client_forged_in_the_name_of_the_proxy(attacked: Attacked) -> None:
+def test_the_application_gets_no_forged_header_of_the_proxy(attacked: Attacked) -> None:
     attacked.enforce(ONLY_API)
     [verdict] = attacked.verdicts([Http(target="/api/x", host=HOST, headers=FORGED)])
     assert verdict.arrived is not None
@@ -69,7 +69,7 @@ def test_the_application_is_told_nothing_that_a_client_forged_in_the_name_of_the
 def test_a_path_in_a_forged_header_is_not_the_path_that_is_compared_or_logged(
     attacked: Attacked, placement: Placement, bench: Bench
 ) -> None:
-    """Envoy's own words for the path of a request prefer this header over the request."""
+    """Envoy's own attribute for the path prefers this header over the request."""
     attacked.enforce(ONLY_API)
     forged = (("/secret", "/api/x", 403), ("/api/x", "/secret", 200))
 

@@ -1,4 +1,4 @@
-"""The frame of the attacks: it finds what it is there to find."""
+"""The framework of the attacks finds violations."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tests.differential.world import Manifest
 T = TypeVar("T")
 
 
-class _OpenDoor:
-    """A gateway that was never told of any policy: it passes on everything as it is. Every attack on it succeeds."""
+class _AllowAllGateway:
+    """A gateway without policies that passes on all bytes unchanged. Every attack on it succeeds."""
 
     def __init__(self, application: Application, loop: asyncio.AbstractEventLoop) -> None:
         self.application = application
@@ -92,7 +92,7 @@ class _OpenDoor:
 @pytest.fixture
 def gateway() -> Iterator[Attacked]:
     folder, loop = Path(tempfile.mkdtemp(prefix="eg-")), asyncio.new_event_loop()
-    made = _OpenDoor(Application(str(folder / f"{os.getpid()}.sock")), loop)
+    made = _AllowAllGateway(Application(str(folder / f"{os.getpid()}.sock")), loop)
     running = made.passing()
     loop.run_until_complete(running.__aenter__())
     try:
@@ -123,10 +123,10 @@ def test_what_engine_and_proxy_disagree_on_is_found(gateway: Attacked) -> None:
     assert len(list(compare(gateway, tries, lambda _: None))) == 3
 
 
-def test_an_answer_to_somebody_else_is_found(gateway: Attacked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_to_another_client_is_found(gateway: Attacked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.attacks.application.Arrived.mark", property(lambda _: "another"))
     good = Try("good", (b"GET /api/x HTTP/1.1\r\nhost: a\r\n\r\n",))
-    assert any("somebody else was disturbed" in one for one in attack(gateway, [good], lambda _: None))
+    assert any("another client was disturbed" in one for one in attack(gateway, [good], lambda _: None))
 
 
 def test_there_are_enough_tries_of_every_kind() -> None:

@@ -1,4 +1,4 @@
-"""Whatever shape a message has, the application never sees a request that policy denies, at any placement."""
+"""In no form of a message does the application get a denied request, at any placement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which method of which service a gRPC route leads to is told from what arrives, in whatever way it was written."""
+"""The service and method of a gRPC route follow from the request that arrives, in every spelling."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LEADS = re.compile(r"/s\.Users/Get|/s\.Open/(?!Del$)[^/]*|/[^/]+/Ping|/s\.R[a-z
 _MESSAGE = b"\0\0\0\0\0"
 
 
-def test_a_call_arrives_as_what_it_was_decided_as(edge: Edge) -> None:
+def test_a_call_arrives_as_it_was_decided(edge: Edge) -> None:
     authority = edge.enforce([_NO_DELETE])
     tried = [
         (path, method, kind)
@@ -81,7 +81,7 @@ _UPGRADES = ("", *(f"connection: upgrade\r\nupgrade: {kind}\r\n" for kind in ("w
 
 
 def test_over_http1_and_with_upgrades_it_is_the_same(edge: Edge) -> None:
-    """Over HTTP/2 an upgrade would be a CONNECT, whatever it was when it was decided."""
+    """Over HTTP/2 an upgrade would become a CONNECT after the decision."""
     edge.enforce([_NO_DELETE])
     edge.application.arrived.clear()
     paths = ("/s.Users/Get", "/s.Users/Delete", _DELETE, "/s.Open/%44el")

@@ -1,4 +1,4 @@
-"""No way to write a header leads round a route that looks at it, at any placement, in any version of HTTP."""
+"""No spelling of a header bypasses a route that matches it, at any placement, in any version of HTTP."""
 
 from __future__ import annotations
 

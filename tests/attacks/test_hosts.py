@@ -1,4 +1,4 @@
-"""No way to write a host leads round a route of that host, at any placement, in any version of HTTP."""
+"""No spelling of a host bypasses a route of that host, at any placement, in any version of HTTP."""
 
 from __future__ import annotations
 

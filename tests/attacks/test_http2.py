@@ -1,4 +1,4 @@
-"""Whatever is written in HTTP/2, the application never sees a request that policy denies, at any placement."""
+"""With no HTTP/2 frames does the application get a denied request, at any placement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTPS listeners that share a port: what a handshake chose holds for all requests behind it."""
+"""HTTPS listeners that share a port: the listener of the handshake decides all requests of the connection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from eastgate import Question
-from tests.attacks.edge import OF_EVERYBODY, OPEN, WITH_CA, Edge, client, client_certificates, status_on
+from tests.attacks.edge import ANY_CLIENT_GATEWAY, OPEN, WITH_CA, Edge, client, client_certificates, status_on
 from tests.differential.bench import authority_of
 from tests.differential.world import SETTINGS
 
@@ -108,7 +108,7 @@ def test_no_session_of_one_listener_is_taken_up_at_another(edge: Edge, version: 
 
 def test_a_connection_ends_when_its_certificate_does_not_count_any_more(open_to_clients: Edge) -> None:
     edge = open_to_clients
-    edge.become(OF_EVERYBODY)
+    edge.become(ANY_CLIENT_GATEWAY)
     nobody, other = edge.connect(WITH_CA, client(), "a.example"), edge.connect(OPEN, client(), "a.example")
     with nobody, other:
         assert [status_on(each, "a.example") for each in (nobody, other)] == [200, 200]

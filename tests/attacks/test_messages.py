@@ -1,4 +1,4 @@
-"""No way to write a message leads round a policy about tools, of either level: no server ever sees it."""
+"""No form of a message bypasses a policy on tools, at either level: no server gets the message."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _FORBIDDEN = [
 @pytest.mark.parametrize(("who", "tool"), _FORBIDDEN)
 def test_no_server_sees_a_forbidden_call(agents: AgentBench, who: str, tool: str) -> None:
     agents.clear()
-    heard = agents.make(who, tries(tool))
+    received = agents.make(who, tries(tool))
     assert not agents.arrived
-    assert len(heard) > 200
-    assert not {name: data for name, data in heard.items() if b'"result"' in data}
+    assert len(received) > 200
+    assert not {name: data for name, data in received.items() if b'"result"' in data}
 
 
 def test_what_is_allowed_arrives(agents: AgentBench) -> None:

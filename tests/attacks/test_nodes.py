@@ -1,4 +1,4 @@
-"""One wrong node in a valid manifest: whatever it is, an error with a code comes of it, or an answer."""
+"""One wrong node in a valid manifest always leads to an error with a code, or to an answer."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ _POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespac
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "expected"),
     [(_BLOCK, "NetworkPolicy/shop/block cannot be read"), (_OF_NO_TYPE, "EG1310")],
     ids=["a null among exceptions", "a list for the kind of a target"],
 )
-def test_what_was_found(found: dict[str, Any], told: str) -> None:
+def test_what_was_found(found: dict[str, Any], expected: str) -> None:
     world = World("found", Settings(), [_POD, found], (Question.of("sa:shop/web", "pod:shop/web"),))
-    assert any(told in each for each in outcomes(world, 1, found)), json.dumps(outcomes(world, 1, found))
+    assert any(expected in each for each in outcomes(world, 1, found)), json.dumps(outcomes(world, 1, found))

@@ -1,4 +1,4 @@
-"""No way to write a path leads round a policy, at any placement, in any version of HTTP."""
+"""No spelling of a path bypasses a policy, at any placement, in any version of HTTP."""
 
 from __future__ import annotations
 

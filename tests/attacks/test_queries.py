@@ -1,4 +1,4 @@
-"""No way to write a query leads round a route that looks at it: engine and proxy read the same, at any placement."""
+"""No spelling of a query bypasses a route that matches it: engine and proxy agree, at any placement."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _TABLE = [
 
 
 def _all_but(*matches: Manifest) -> list[Manifest]:
-    """Everyone may ask for everything but what matches."""
+    """Return policies that allow every request except those that match."""
     everything = {"path": {"type": "PathPrefix", "value": "/"}}
     return [
         *linkerd_server(),
@@ -65,7 +65,7 @@ def _asked(*queries: str) -> list[Http]:
 
 
 def _agree(attacked: Attacked, expected: dict[str, str]) -> None:
-    """Both say what is expected of each query."""
+    """Check that engine and proxy give the expected verdict for each query."""
     tries = _asked(*expected)
     assert {query: "deny" if attacked.denial(one) else "allow" for query, one in zip(expected, tries, strict=True)} == (
         expected
@@ -102,7 +102,7 @@ def test_what_cannot_be_noted_is_refused(attacked: Attacked) -> None:
 
 @pytest.mark.parametrize("values", [("x", "", "é", "€", "a"), ("\ufffd", "\ufffd\ufffd", "=", "+", " ")])
 def test_generated_queries_are_read_alike(attacked: Attacked, values: tuple[str, ...]) -> None:
-    """Values that some reader gets wrong: bytes that are no UTF-8, halves of escapes, signs of the syntax."""
+    """Draw values that some reader gets wrong: invalid UTF-8, incomplete escapes, syntax characters."""
     random = Random(7)  # noqa: S311 - it chooses what to test
     words = [
         *"a=&+%;x?/",

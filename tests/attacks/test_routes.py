@@ -1,17 +1,17 @@
-"""No way to write a host or a path leads round a route of a gateway that is guarded, nor round rules that name them."""
+"""No spelling of a host or path bypasses a guarded route of a gateway, or the rules that name them."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.attacks import hosts, paths
-from tests.attacks.auth_policies import NOBODY, auth_policy, gateway_route
+from tests.attacks.auth_policies import NO_CALLER, auth_policy, gateway_route
 from tests.attacks.placements import HOST, Attacked
 from tests.attacks.trying import Reading, compare
 from tests.differential.asking import HTTP_1_1, HTTP_2, Http
 from tests.differential.world import Manifest
 
-_CLOSED: Manifest = {"identity": [NOBODY]}
+_CLOSED: Manifest = {"identity": [NO_CALLER]}
 _REST_CLOSED = auth_policy("HTTPRoute:all", {"*": _CLOSED}, name="rest")
 
 

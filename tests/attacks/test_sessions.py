@@ -1,4 +1,4 @@
-"""A session is its caller's own, with one server, through one gateway: no other id reaches a server, either way."""
+"""A session belongs to one caller, server and gateway. No other session id passes a gateway, in either direction."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _session(agents: AgentBench, who: str, host: str = "maths.example", at: str 
 
 
 def _others(session: str) -> Iterator[str]:
-    """Yield ids that were never handed out, made of one that was."""
+    """Yield ids that no server issued, derived from a real one."""
     own, _, tag = session.rpartition(".")
     yield from (own, f".{tag}", tag, f"{own}.", session[:-1], session + "0", session + session, f"{session}.{tag}")
     yield from (f"{own}.{tag.upper()}", f"{own}x.{tag}", f"{own}.{'0' * len(tag)}", f"{session},{session}")
@@ -105,7 +105,7 @@ _STREAM = b"HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\ntransfer-encodi
 @pytest.mark.parametrize("who", ["narrow", "asked"])
 @pytest.mark.parametrize("how", _NOT_ANY_MORE)
 def test_an_idle_stream_ends_when_its_caller_is_denied(agents: AgentBench, who: str, how: str) -> None:
-    """Nothing comes on it, neither before the change nor after: nobody would see it end by itself."""
+    """No data comes on the stream before or after the change, so only the gateway can end it."""
     own = _session(agents, who)
     others = _session(agents, "free")
     agents.servers["maths"].script = lambda arrived: _STREAM if arrived.method == "GET" else None
@@ -113,13 +113,13 @@ def test_an_idle_stream_ends_when_its_caller_is_denied(agents: AgentBench, who: 
     async def stream(caller: str, session: str) -> CallConnection:
         connection = await agents.connect(caller)
         await connection.send(request(None, (_HEADER, session), method="GET"))
-        heard = b""
-        while b": hi" not in heard:
-            heard += (await connection.raw(PATIENCE, enough=1)).body
+        received = b""
+        while b": hi" not in received:
+            received += (await connection.raw(PATIENCE, enough=1)).body
         return connection
 
     async def ended(connection: CallConnection) -> bool:
-        """Whether it ends while it is read, as a client reads it."""
+        """Return whether the stream ends while a client reads it."""
         while (await connection.raw(PATIENCE, enough=1)).body:
             pass
         return await connection.peer_closed(PATIENCE)
@@ -147,7 +147,7 @@ _SLOW = json.dumps(tool_message("add")).encode()
 def test_a_message_that_is_awaited_when_its_caller_is_denied_does_not_arrive(
     agents: AgentBench, how: str, held: int
 ) -> None:
-    """A proxy decides it when it is there, by the policies of when its headers came."""
+    """A proxy decides a message when it is complete, by the policies at the time of its headers."""
     agents.clear()
     head = request(None, ("content-length", str(len(_SLOW)))).encode("")
 
@@ -179,7 +179,7 @@ def test_a_message_that_is_awaited_when_its_caller_is_denied_does_not_arrive(
 
 
 @pytest.mark.parametrize("who", ["narrow", "broad", "asked"])
-def test_a_session_opens_no_way_for_what_is_not_read(agents: AgentBench, who: str) -> None:
+def test_a_session_does_not_allow_messages_that_are_not_read(agents: AgentBench, who: str) -> None:
     own = _session(agents, who)
     call = json.dumps(tool_message("rm")).encode()
     upgrade = (("connection", "upgrade"), ("upgrade", "websocket"))
@@ -203,12 +203,12 @@ def test_a_session_opens_no_way_for_what_is_not_read(agents: AgentBench, who: st
 )
 def test_a_session_that_a_server_must_not_give_reaches_no_client(agents: AgentBench, given: str) -> None:
     agents.servers["maths"].script = lambda _: answer(b"{}", (_HEADER, given))
-    heard = agents.call("free", _INITIALIZE)
-    session = heard.header(_HEADER)
-    assert heard.status == 502 if session is None else session.rpartition(".")[0] == given
+    received = agents.call("free", _INITIALIZE)
+    session = received.header(_HEADER)
+    assert received.status == 502 if session is None else session.rpartition(".")[0] == given
     agents.servers["maths"].script = lambda _: answer(b"{}", (_HEADER, "a"), (_HEADER, "b"))
-    heard = agents.call("free", _INITIALIZE)
-    assert (heard.status, heard.header(_HEADER)) == (502, None)
+    received = agents.call("free", _INITIALIZE)
+    assert (received.status, received.header(_HEADER)) == (502, None)
 
 
 # Lists of tools
@@ -265,7 +265,7 @@ def test_no_list_shows_a_tool_that_may_not_be_called(agents: AgentBench, who: st
         agents.servers["maths"].script = lambda _: _ANSWERS[name]
         called = agents.call(who, asked)
         if name == "a comment":
-            continue  # a comment is nothing to a client, and passes as it is
+            continue  # a client ignores a comment, which passes unchanged
         assert set(_listed(called)) <= may, called
         assert called.status in (200, 201, 202, 203, 206, 500, 502, 503)
 

@@ -1,4 +1,4 @@
-"""What a proxy answers to each shape of a request: which is refused, denied, or let through as what it is."""
+"""The answers of a proxy to each shape of a request: refused, denied, or passed on with the same meaning."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from eastgate.local.machine.connection import HttpRequest
 from tests.attacks.placements import HOST, Attacked, Placement
 from tests.attacks.policies import ONLY_API, only_accounts
 from tests.attacks.shapes import SHAPES
-from tests.attacks.trying import hear
+from tests.attacks.trying import send_and_receive
 
-# The answers to each shape that is not simply refused with 400
+# The answers to each shape, except those with 400
 _ANSWERS = {
     "content-length with LF only": "200 403",
     "content-length on a folded line": "200 403",
@@ -29,7 +29,7 @@ _ANSWERS = {
     "an upgrade to h2c": "200 400",
     "a body that is announced and expected": "100 200",
     "HTTP/1.0 with chunks": "200",
-    # No HTTP to the proxy, and so nothing that is let in where requests are decided
+    # Not HTTP for the proxy, so denied at a port whose policies decide requests
     "a bare CR in the path": "",
     "a NUL in the path": "",
     "blank lines before": "",
@@ -61,10 +61,10 @@ _ANSWERS = {
     "2000 times the same header": "431",
     "a name of 70 kB": "431",
 }
-# A gateway passes on what it was asked for, without the upgrade
-_AT_A_GATEWAY = {"an upgrade to something else": "200"}
-# Everything of the application is read as HTTP there, and no websockets; another host leads nowhere
-_ON_THE_WAY_OUT = {
+# A gateway passes on the request without the upgrade
+_GATEWAY_ANSWERS = {"an upgrade to something else": "200"}
+# This placement reads all bytes as HTTP without websockets, and another host has no route
+_OUTBOUND_ANSWERS = {
     "HTTP/1.0 with chunks": "426",
     "a bare CR in the path": "400",
     "a NUL in the path": "400",
@@ -91,19 +91,19 @@ _ON_THE_WAY_OUT = {
 
 
 def _expected(placement: Placement) -> dict[str, str]:
-    """The answers to each shape at a placement."""
-    others = _AT_A_GATEWAY if placement.is_gateway else {} if placement.any_host else _ON_THE_WAY_OUT
+    """Return the answers to each shape at a placement."""
+    others = _GATEWAY_ANSWERS if placement.is_gateway else {} if placement.any_host else _OUTBOUND_ANSWERS
     return {name: others.get(name, _ANSWERS.get(name, "400")) for name in SHAPES}
 
 
 async def _answers(attacked: Attacked, data: bytes, wanted: str) -> str:
-    """The statuses of as many answers as are wanted, or of all until the proxy closes."""
-    heard, found = b"", list[bytes]()
+    """Return the statuses of as many answers as `wanted` has, or of all until the proxy closes."""
+    received, found = b"", list[bytes]()
     async with await attacked.open() as connection:
         await connection.send(data)
         while len(found) < max(1, len(wanted.split())) and (more := (await connection.raw(8, enough=1)).body):
-            heard += more
-            found = re.findall(rb"HTTP/1\.[01] (\d{3})", heard)
+            received += more
+            found = re.findall(rb"HTTP/1\.[01] (\d{3})", received)
     return b" ".join(found).decode()
 
 
@@ -124,14 +124,14 @@ def test_who_may_do_nothing_gets_no_shape_through(attacked: Attacked) -> None:
     attacked.application.arrived.clear()
 
     async def send() -> None:
-        await asyncio.gather(*(hear(attacked.open(), (data,)) for data in SHAPES.values()))
+        await asyncio.gather(*(send_and_receive(attacked.open(), (data,)) for data in SHAPES.values()))
 
     attacked.run(send())
     assert attacked.application.arrived == []
 
 
 def test_each_of_several_requests_that_come_at_once_is_decided_by_itself(attacked: Attacked) -> None:
-    """Envoy closes a connection on which more than two answers of its own wait to be sent: so not more than two."""
+    """Send at most two denied requests: Envoy closes a connection on which more than two of its own answers wait."""
     attacked.enforce(ONLY_API)
     attacked.application.arrived.clear()
 

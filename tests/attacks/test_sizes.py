@@ -1,4 +1,4 @@
-"""However many policies there are, real proxies take them, and decide as the engine does."""
+"""Real proxies accept any number of policies, and decide as the engine does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that take their time, or close their half of a connection, get nothing through that is denied meanwhile."""
+"""Slow clients, and clients that close their half of a connection, get no request through that is denied meanwhile."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.attacks.slow import HALVES, NOT_DECIDED, OPEN
 from tests.attacks.trying import wrong_arrival
 from tests.patience import PATIENCE
 
-_SETTLED = 1.2  # seconds until all threads of a proxy decide by a change
-_PAUSE = 0.3
+_SETTLED_SECONDS = 1.2  # until all threads of a proxy use a change
+_PAUSE_SECONDS = 0.3
 
 
 async def _begin(attacked: Attacked, cases: Mapping[str, tuple[bytes, bytes]]) -> dict[str, CallConnection]:
@@ -28,15 +28,15 @@ async def _begin(attacked: Attacked, cases: Mapping[str, tuple[bytes, bytes]]) -
         begun[name] = await attacked.open()
         if first:
             await begun[name].send(first)
-    await asyncio.sleep(_PAUSE)
+    await asyncio.sleep(_PAUSE_SECONDS)
     return begun
 
 
 async def _finish(begun: Mapping[str, CallConnection], cases: Mapping[str, tuple[bytes, bytes]]) -> None:
     for name, connection in begun.items():
-        with contextlib.suppress(OSError):  # it is closed already
+        with contextlib.suppress(OSError):  # the connection is already closed
             await connection.send(cases[name][1])
-    await asyncio.sleep(_PAUSE)
+    await asyncio.sleep(_PAUSE_SECONDS)
     for connection in begun.values():
         await connection.close()
 
@@ -45,7 +45,7 @@ def test_what_is_not_whole_when_it_is_denied_does_not_arrive(attacked: Attacked)
     attacked.enforce(ONLY_API)
     begun = attacked.run(_begin(attacked, NOT_DECIDED))
     attacked.enforce(only("/nothing"))
-    attacked.run(asyncio.sleep(_SETTLED))
+    attacked.run(asyncio.sleep(_SETTLED_SECONDS))
     attacked.application.arrived.clear()
     attacked.run(_finish(begun, NOT_DECIDED))
     assert attacked.application.arrived == []
@@ -72,21 +72,21 @@ def test_what_is_open_when_it_is_denied_is_ended(attacked: Attacked, placement: 
 
 
 def test_half_a_connection_is_decided_as_a_whole_one(attacked: Attacked) -> None:
-    """Whether the proxy has read a request before it sees the end is up to it."""
+    """A proxy may or may not read a request before it sees the end of the connection."""
     attacked.enforce(ONLY_API)
-    for name, (said, is_whole) in sorted(HALVES.items(), key=lambda half: half[1][1]):  # a whole one may arrive late
+    for name, (sent, is_whole) in sorted(HALVES.items(), key=lambda half: half[1][1]):  # a whole one may arrive late
         attacked.application.arrived.clear()
-        attacked.run(_half(attacked, said))
+        attacked.run(_half(attacked, sent))
         arrived = attacked.application.arrived
         assert is_whole or not arrived, name
         assert [wrong_arrival(attacked, one, outside("/api/")) for one in arrived] == [None] * len(arrived), name
 
 
-async def _half(attacked: Attacked, said: bytes) -> bytes:
-    """Say something, close this half, and return all that comes until the other half is closed, too."""
+async def _half(attacked: Attacked, sent: bytes) -> bytes:
+    """Send bytes, close this half, and return all bytes until the other half closes, too."""
     async with await attacked.open() as connection:
-        if said:
-            await connection.send(said)
+        if sent:
+            await connection.send(sent)
         assert isinstance(connection._wire, Wire)
         connection._wire._socket.shutdown(socket.SHUT_WR)
         return (await connection.raw(PATIENCE)).body

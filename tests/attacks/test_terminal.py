@@ -1,7 +1,7 @@
-"""Nothing that anybody wrote moves a terminal's cursor, sets its title, or forges a line of a CI log.
+"""No text from a file moves a terminal's cursor, sets its title, or forges a line of a CI log.
 
-Commands, their options and their forms of output are found in the command itself: a new one is attacked as well, or
-fails the test that wants a base for it.
+The tests find commands, options and output formats in the command line itself. So they also attack a new command, or
+fail until it has an entry in `_BASES`.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ _BASES: dict[str, list[list[str]]] = {
         ["-f", "GOOD", json.dumps(_HOSTILE_FIELDS), "--to", "pod:shop/cart"],
     ],
 }
-"""For each command, words that make it read, decide and complain about hostile text."""
+"""For each command, arguments that make it read, decide and report hostile text."""
 
 _PARSERS: dict[str, Callable[[str], object]] = {
     "json": json.loads,
@@ -133,7 +133,7 @@ def _command(name: str) -> click.Command:
 
 
 def _forms(name: str) -> list[list[str]]:
-    """The forms of output that a command has."""
+    """Return the output formats of a command."""
     for parameter in _command(name).params:
         if parameter.name == "output" and isinstance(parameter.type, click.Choice):
             return [["-o", str(form)] for form in parameter.type.choices]
@@ -169,7 +169,7 @@ def test_every_command_is_attacked() -> None:
 
 
 @pytest.mark.parametrize(("name", "words", "form"), _RUNS)
-def test_no_command_lets_anything_through(name: str, words: list[str], form: list[str], hostile: World) -> None:
+def test_no_command_prints_hostile_text(name: str, words: list[str], form: list[str], hostile: World) -> None:
     command = [name, *_words(words, hostile), *form]
     commands = form == ["-o", "github"]
     output, errors = in_pipes(command, hostile.folder, hostile.log)
@@ -182,12 +182,12 @@ def test_no_command_lets_anything_through(name: str, words: list[str], form: lis
 
 
 @pytest.mark.parametrize("name", [name for name in _BASES if name not in _REPEATS_NOTHING])
-def test_the_attack_reaches_what_each_command_says(name: str, hostile: World) -> None:
-    said = [CliRunner().invoke(main, [name, *_words(words, hostile)], input=hostile.log) for words in _BASES[name]]
-    assert any(r"\x1b[35m" in one.output for one in said)
+def test_the_hostile_text_reaches_the_output_of_each_command(name: str, hostile: World) -> None:
+    results = [CliRunner().invoke(main, [name, *_words(words, hostile)], input=hostile.log) for words in _BASES[name]]
+    assert any(r"\x1b[35m" in one.output for one in results)
 
 
-def test_forms_for_programs_keep_what_was_written(hostile: World) -> None:
+def test_output_for_programs_keeps_the_original_text(hostile: World) -> None:
     good = str(hostile.good)
     listed = CliRunner().invoke(main, ["get", "policies", "-f", good, "-o", "json"]).stdout
     [note, *_] = {one["metadata"]["annotations"]["note"] for one in json.loads(listed)["items"]}
@@ -221,7 +221,7 @@ def _given(parameter: click.Parameter, value: str) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "parameter"), [pytest.param(*one, id=f"{one[0]}-{one[1].name}") for one in _free_text()]
 )
-def test_no_option_lets_anything_through(
+def test_no_option_prints_hostile_text(
     name: str, parameter: click.Parameter, hostile: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -230,13 +230,13 @@ def test_no_option_lets_anything_through(
     for value in (HOSTILE, f"a={HOSTILE}", f"{HOSTILE}=b", f"@{HOSTILE}", str(hostile.settings)):
         done = CliRunner().invoke(main, [name, *base, *_given(parameter, value)], input=hostile.log)
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        said = done.output.encode("utf-8", "surrogateescape")
-        assert wrong(said, terminal=True) == []
+        results = done.output.encode("utf-8", "surrogateescape")
+        assert wrong(results, terminal=True) == []
 
 
 @pytest.mark.parametrize("word", [HOSTILE, f"--{HOSTILE}", f"--{HOSTILE}=a", f"-{HOSTILE}"])
 @pytest.mark.parametrize("name", ["", *_BASES])
-def test_no_unknown_word_lets_anything_through(name: str, word: str) -> None:
+def test_no_unknown_argument_prints_hostile_text(name: str, word: str) -> None:
     done = CliRunner().invoke(main, [*([name] if name else []), word])
     assert wrong(done.output.encode("utf-8", "surrogateescape")) == []
 
@@ -244,7 +244,7 @@ def test_no_unknown_word_lets_anything_through(name: str, word: str) -> None:
 # The mesh
 
 
-def test_a_running_mesh_lets_nothing_through(hostile: World) -> None:
+def test_a_running_mesh_prints_no_hostile_text(hostile: World) -> None:
     terminal, other_end = pty.openpty()
     environment = {**os.environ, "COLUMNS": "150", "LINES": "30", "TERM": "xterm-256color", "NO_COLOR": ""}
     process = subprocess.Popen(
@@ -273,9 +273,9 @@ def test_a_running_mesh_lets_nothing_through(hostile: World) -> None:
         for output in ("text", "json"):
             explained = b"".join(in_pipes(["why", "--name", "hostile", "-o", output], hostile.folder, hostile.log))
             assert wrong(explained) == []
-        told = on_a_terminal(["why", "--name", "hostile"], hostile.folder, hostile.log.splitlines()[-2])
-        assert b"forged" in told
-        assert wrong(told, terminal=True) == []
+        shown = on_a_terminal(["why", "--name", "hostile"], hostile.folder, hostile.log.splitlines()[-2])
+        assert b"forged" in shown
+        assert wrong(shown, terminal=True) == []
         (hostile.good / "new\x1b[35m\n::error::.yaml").write_bytes(
             (hostile.broken / os.listdir(hostile.broken)[0]).read_bytes()
         )
@@ -295,7 +295,7 @@ def test_a_running_mesh_lets_nothing_through(hostile: World) -> None:
 # The function itself
 
 
-def test_a_value_stays_on_its_line_and_shows_what_is_in_it() -> None:
+def test_a_value_stays_on_its_line_and_shows_its_content() -> None:
     assert printable("café 猫 /a?b=c") == "café 猫 /a?b=c"
     assert printable("a\nb\tc\rd") == r"a\nb\tc\rd"
     assert printable("\x1b\x07\x7f\x85\x9b\u202e\u2028\udc9b\U000e0041") == (

@@ -1,4 +1,4 @@
-"""Certificates and handshakes, tried at every placement."""
+"""Certificates and handshakes at every placement."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HTTP_2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
 
 @dataclass
 class Forged:
-    """A placement whose authority signs what a test asks for."""
+    """A placement whose CA signs the certificates of a test."""
 
     placement: Placement
     forge: Forge
@@ -35,7 +35,7 @@ class Forged:
         return tls_context(self.forge.authority.bundles, chain_and_key, weak=weak)
 
     def served(self, tls: ssl.SSLContext) -> bool:
-        """Whether a request behind this handshake is served."""
+        """Return whether a request after this handshake is served."""
         try:
             with self.attacked.connect() as raw, tls.wrap_socket(raw) as wrapped:
                 wrapped.sendall(_REQUEST)
@@ -65,7 +65,7 @@ def test_no_certificate_is_taken_that_is_not_for_a_client(forged: Forged) -> Non
         assert _served(forged, tries) == {one.name for one in tries if known and one.alice}
     forged.attacked.enforce(all_but_accounts("bob"))
     is_let_in = {one.name for one in tries if known and (one.alice or one.stranger)}
-    assert _served(forged, tries) == is_let_in | forged.placement.nobodies
+    assert _served(forged, tries) == is_let_in | forged.placement.ignored_certificates
 
 
 def _served(forged: Forged, tries: list[CertificateTry]) -> set[str]:
@@ -92,7 +92,7 @@ def test_a_session_is_not_taken_up_again(forged: Forged, version: ssl.TLSVersion
 def _shaken(
     attacked: Attacked, tls: ssl.SSLContext, session: ssl.SSLSession | None
 ) -> tuple[ssl.SSLSession | None, bool]:
-    """Make a request on a connection that offers a session; return its own, and whether it took up that one."""
+    """Send a request on a connection that offers a TLS session. Return the new session, and whether it was resumed."""
     with attacked.connect() as raw, tls.wrap_socket(raw, session=session) as wrapped:
         wrapped.sendall(_REQUEST)
         assert wrapped.recv(65536).startswith(b"HTTP/1.1 200")
@@ -111,17 +111,17 @@ _PROTOCOLS: tuple[list[str], ...] = (
 _NAMES = (None, "cart.shop", "alice", "x" * 63)
 
 
-def test_what_a_handshake_asks_for_says_nothing_of_who_it_is(forged: Forged) -> None:
+def test_names_and_protocols_of_a_handshake_do_not_change_the_identity(forged: Forged) -> None:
     forged.attacked.enforce(only_accounts("alice", level="NETWORK"))
     for name, let_in in (("alice", forged.placement.certificates), ("bob", False)):
         tls = forged.tls(forged.forge.forged(account(name)))
         for protocols, server in itertools.product(_PROTOCOLS, _NAMES):
             tls.set_alpn_protocols(protocols)
-            assert _let_in(forged, tls, server) is let_in, (name, protocols, server)
+            assert _is_accepted(forged, tls, server) is let_in, (name, protocols, server)
 
 
-def _let_in(forged: Forged, tls: ssl.SSLContext, name: str | None) -> bool:
-    """Tell whether a connection is taken; where all are, whether a request is."""
+def _is_accepted(forged: Forged, tls: ssl.SSLContext, name: str | None) -> bool:
+    """Return whether a connection is accepted, or a request if the placement accepts all connections."""
     try:
         with forged.attacked.connect() as raw, tls.wrap_socket(raw, server_hostname=name) as wrapped:
             is_http2 = wrapped.selected_alpn_protocol() == "h2"

@@ -1,4 +1,4 @@
-"""Tokens, tried at every placement and on the offline verifier: both refuse what the other refuses."""
+"""Tokens at every placement and in the offline verifier. Both refuse the same tokens."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _IDENTITY: Manifest = {"name": "tokens", "oidc": {"endpoint": ISSUER, "audiences
 
 @dataclass
 class Trusting:
-    """A placement that is to believe tokens of an issuer."""
+    """A placement that accepts tokens of an issuer."""
 
     placement: Placement
     attacked: Attacked
 
     def ask(self, asked: Iterable[tuple[str, tuple[tuple[str, str], ...]]]) -> list[Verdict]:
-        """Make requests for these paths with these headers."""
+        """Send requests for these paths with these headers."""
         return self.attacked.verdicts([Http("GET", path, HOST, headers) for path, headers in asked])
 
 
@@ -64,8 +64,8 @@ def test_no_token_is_believed_that_should_not_be(trusting: Trusting) -> None:
 
 @pytest.mark.parametrize("one", TRIES, ids=lambda one: one.name)
 def test_the_offline_verifier_says_the_same(one: TokenTry) -> None:
-    said = verify(one.token, KEYS, EXPECTED, time.time())
-    assert isinstance(said, VerifiedToken) is one.believed
+    verified = verify(one.token, KEYS, EXPECTED, time.time())
+    assert isinstance(verified, VerifiedToken) is one.believed
     if one.headers is None and one.status == (200,):
         assert one.believed
     if not one.believed:
@@ -73,7 +73,7 @@ def test_the_offline_verifier_says_the_same(one: TokenTry) -> None:
 
 
 def test_a_token_that_is_believed_does_not_arrive(trusting: Trusting) -> None:
-    """At a gateway not even beside a certificate, which comes first: at the next gateway it would be an identity."""
+    """A gateway removes the token even if a certificate is the identity: the next gateway would accept the token."""
     trusting.attacked.enforce(only_accounts("web", "x", "y"))
     shown = {one.name: verdict.arrived for one, verdict in zip(TRIES, trusting.ask(_sent(TRIES)), strict=True)}
     believed = [one for one in TRIES if one.status == (200,)]
@@ -84,10 +84,10 @@ def test_a_token_that_is_believed_does_not_arrive(trusting: Trusting) -> None:
         sent = [value for name, value in arrived.headers if name.lower() == "authorization"]
         assert sent == ([f"Bearer {one.token}"] if kept else []), one.name
         assert not [name for name, _ in arrived.headers if name.lower().startswith("x-eastgate-auth")]
-    told = [(one, shown[one.name]) for one in TRIES if one.headers is not None]
-    if not trusting.placement.tokens:  # what is no token of the mesh is not for the proxy to take away
+    arrivals = [(one, shown[one.name]) for one in TRIES if one.headers is not None]
+    if not trusting.placement.tokens:  # the proxy must not remove a token that is not of the mesh
         own = ("x-eastgate-",) if trusting.placement.is_gateway else ()
-        for one, arrived in told:
+        for one, arrived in arrivals:
             sent_by_client = {header for header in one.sent if not header[0].startswith(own)}
             assert arrived is None or sent_by_client <= set(arrived.headers), one.name
 
@@ -122,7 +122,7 @@ def test_every_try_has_a_name_of_its_own() -> None:
 
 def test_a_namespace_is_its_accounts_and_nothing_else(trusting: Trusting) -> None:
     if not trusting.placement.namespaces:
-        return  # policies there name accounts one by one: there is nothing to try
+        return  # policies there name single accounts: there is no try
     names = {
         "web": 200,
         "other": 200,

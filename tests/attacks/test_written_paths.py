@@ -1,4 +1,4 @@
-"""Ways to write a path so that a proxy and an application read it differently, with the answer to each."""
+"""Spellings of a path that a proxy and an application may read differently, with the expected answers."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def test_what_is_no_path_gets_nowhere(attacked: Attacked) -> None:
 
 
 def test_dot_segments_with_parameters_that_a_proxy_leaves_are_refused(attacked: Attacked) -> None:
-    """Some servers, of servlets above all, cut parameters off before they go up: `/api/..;/admin` is /admin there."""
+    """Some servers, mainly of servlets, cut off parameters before dot segments: `/api/..;/admin` is /admin there."""
     attacked.enforce(ONLY_API)
     assert _statuses(attacked, REFUSED) == dict.fromkeys(REFUSED, 400)

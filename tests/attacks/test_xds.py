@@ -1,4 +1,4 @@
-"""Whatever a client of the control plane says, it gets nothing that is not its own, and the others are served."""
+"""A hostile client of the control plane gets only its own resources, and the other clients are still served."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECRET = "what-is-theirs"  # noqa: S105 - it is only looked for
 
 @asynccontextmanager
 async def _served() -> AsyncIterator[tuple[Plane, Client, str]]:
-    """A control plane, and a proxy of it that has what the others want, with its token."""
+    """Yield a control plane, a proxy that has the secret resources, and its token."""
     async with plane(Limits(streams=2000)) as p, client(p, THEIRS, token := p.tokens.issue(THEIRS)) as victim:
         p.store.put(MINE, [resource(LISTENER, "own", "1"), resource(SECRET, "own", "1")])
         p.store.put(
@@ -34,8 +34,8 @@ async def _served() -> AsyncIterator[tuple[Plane, Client, str]]:
         assert content(await victim.take()) == ({"key": b"changed"}, [])
 
 
-async def _heard(address: str, method: str, metadata: Metadata, sent: Iterable[bytes]) -> list[bytes]:
-    """Send these, and return everything that comes back until the server ends it, or says nothing any more."""
+async def _received(address: str, method: str, metadata: Metadata, sent: Iterable[bytes]) -> list[bytes]:
+    """Send messages, and return all answers until the server ends the stream or is silent."""
     found: list[bytes] = []
     async with grpc.aio.insecure_channel(address) as channel:
         opened: Any = channel.stream_stream(method, None, None)
@@ -60,44 +60,46 @@ async def _all(tries: Sequence[tuple[str, Any]]) -> dict[str, list[bytes]]:
             found: list[bytes] = await task
             return found
 
-    heard = await asyncio.gather(*(limited(task) for _, task in tries))
-    return dict(zip([name for name, _ in tries], heard, strict=True))
+    received = await asyncio.gather(*(limited(task) for _, task in tries))
+    return dict(zip([name for name, _ in tries], received, strict=True))
 
 
-async def test_nobody_gets_anything_in_the_name_of_another() -> None:
+async def test_no_client_gets_resources_in_the_name_of_another_node() -> None:
     _, asked = next(messages())
     async with _served() as (p, _, theirs):
         revoked = p.tokens.issue("gone")
         p.tokens.revoke("gone")
         mine = p.tokens.issue(MINE)
-        assert await _heard(p.address, METHOD, (("authorization", f"Bearer {mine}"),), asked)
+        assert await _received(p.address, METHOD, (("authorization", f"Bearer {mine}"),), asked)
         tries = impostors(mine, theirs, revoked)
-        heard = await _all([(name, _heard(p.address, METHOD, told, _as(node, asked))) for name, node, told in tries])
-        assert {name: found for name, found in heard.items() if found} == {}
+        received = await _all(
+            [(name, _received(p.address, METHOD, metadata, _as(node, asked))) for name, node, metadata in tries]
+        )
+        assert {name: found for name, found in received.items() if found} == {}
 
 
 def _as(node: str, sent: Iterable[bytes]) -> list[bytes]:
-    """The same messages in the name of another node."""
+    """Return the same messages with another node."""
     changed = [DeltaDiscoveryRequest.FromString(data) for data in sent]
     for one in changed:
         one.node.id = node
     return [one.SerializeToString() for one in changed]
 
 
-async def test_no_message_gets_at_what_belongs_to_another() -> None:
-    """Each try has a node of its own: a newer stream of a node ends the older one."""
+async def test_no_message_gets_resources_of_another_node() -> None:
+    """Each try has its own node, because a newer stream of a node ends the older one."""
     async with _served() as (p, _, _):
         tries = []
         for number, (name, sent) in enumerate([*messages(), *random_messages(13, 100)]):
             node = f"m{number:03}"
             assert len(node) == len(MINE)
             p.store.put(node, [resource(LISTENER, "own", "1"), resource(SECRET, "own", "1")])
-            told = (("authorization", f"Bearer {p.tokens.issue(node)}"),)
+            metadata = (("authorization", f"Bearer {p.tokens.issue(node)}"),)
             own = [data.replace(MINE.encode(), node.encode()) for data in sent]
-            tries.append((name, _heard(p.address, METHOD, told, own)))
-        heard = await _all(tries)
-        assert [name for name, found in heard.items() if _SECRET.encode() in b"".join(found)] == []
-        assert sum(map(bool, heard.values())) > len(tries) / 4  # many do get what is their own
+            tries.append((name, _received(p.address, METHOD, metadata, own)))
+        received = await _all(tries)
+        assert [name for name, found in received.items() if _SECRET.encode() in b"".join(found)] == []
+        assert sum(map(bool, received.values())) > len(tries) / 4  # many tries get their own resources
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -105,10 +107,10 @@ async def test_nothing_else_is_served(method: str) -> None:
     _, sent = next(messages())
     async with _served() as (p, _, _):
         metadata = (("authorization", f"Bearer {p.tokens.issue(MINE)}"),)
-        assert await _heard(p.address, method, metadata, sent) == []
+        assert await _received(p.address, method, metadata, sent) == []
 
 
-async def test_who_never_reads_and_who_is_never_done_disturb_nobody() -> None:
+async def test_clients_that_never_read_or_never_finish_disturb_no_other_client() -> None:
     async with _served() as (p, victim, _), client(p, MINE) as lazy:
         for _ in range(300):
             await lazy.say(SECRET, "own", "*")

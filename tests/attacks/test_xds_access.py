@@ -1,4 +1,4 @@
-"""Who gets in, and what they get to see."""
+"""Access to the control plane: the clients that may connect, and the resources that they get."""
 
 from __future__ import annotations
 

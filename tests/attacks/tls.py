@@ -1,4 +1,4 @@
-"""Certificates that no client should have, and some that it may, all signed by the authority of the mesh."""
+"""Certificates that no client should have, and some valid ones, all signed by the CA of the mesh."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["CLIENT", "SERVER", "CertificateTry", "Leaf", "account", "certificate
 
 
 def account(name: str) -> str:
-    """Return the SPIFFE ID of an account where placements are."""
+    """Return the SPIFFE ID of an account in the namespace of the placements."""
     return f"spiffe://{TRUST_DOMAIN}/ns/a/sa/{name}"
 
 
@@ -38,17 +38,17 @@ _OTHERS = [ExtendedKeyUsageOID.CODE_SIGNING, ExtendedKeyUsageOID.TIME_STAMPING, 
 
 @dataclass(frozen=True)
 class CertificateTry:
-    """A certificate chain with its key, and whether a proxy takes its bearer for alice."""
+    """A certificate chain with its key, and whether a proxy accepts it as alice's."""
 
     name: str
     chain_and_key: tuple[str, str]
     alice: bool
-    stranger: bool = False  # it has another name, which is one
+    stranger: bool = False  # it has another valid name
 
 
 @dataclass
 class Leaf:
-    """What a certificate says; all of it may be changed."""
+    """The fields of a certificate, all with defaults."""
 
     uris: Sequence[str] = (ALICE,)
     purposes: Sequence[x509.ObjectIdentifier] | None = (SERVER, CLIENT)
@@ -97,7 +97,7 @@ def _usage(allowed: frozenset[str]) -> x509.KeyUsage:
 
 
 def certificate_tries(forge: Forge) -> Iterator[CertificateTry]:
-    """All of them, signed by this authority where nothing else is said."""
+    """Yield all tries, signed by this CA unless stated otherwise."""
     yield from _of_purposes(forge)
     for name, leaf, alice in (
         ("no usage", Leaf(usage=None), False),
@@ -154,18 +154,18 @@ def _of_purposes(forge: Forge) -> Iterator[CertificateTry]:
     ]
     for name, purposes, alice in made:
         for critical in (False, True) if purposes is not None else (False,):
-            for shift in range(3):  # at every place that it may have in base64
+            for shift in range(3):  # at every alignment in base64
                 leaf = Leaf(purposes=purposes, critical=critical, common_name="x" * (1 + shift))
-                told = f"for {name}{', critical' if critical else ''}, moved by {shift}"
-                yield CertificateTry(told, _of(forge, leaf), alice)
-    # The words for clients, in a name
+                label = f"for {name}{', critical' if critical else ''}, moved by {shift}"
+                yield CertificateTry(label, _of(forge, leaf), alice)
+    # The texts for client authentication, in a name
     planted = x509.ExtendedKeyUsage([CLIENT]).public_bytes().decode("latin-1")
     leaf = Leaf(purposes=(SERVER,), common_name=f"\x06\x03\x55\x1d\x25\x04\x0c{planted}"[:64])
     yield CertificateTry("for servers, named like one for clients", _of(forge, leaf), False)
 
 
 def _of_chains(forge: Forge) -> Iterator[CertificateTry]:
-    """A leaf below something that may not sign."""
+    """Yield leaf certificates below one that may not sign."""
     signer = forge.state.intermediate
     bob = Leaf(uris=(account("bob"),))
     between = bob.signed(signer.certificate.subject, signer.key)
@@ -195,7 +195,7 @@ _SHA256, _SHA1 = bytes.fromhex("300a06082a8648ce3d040302"), bytes.fromhex("30090
 
 
 def _with_sha1(forge: Forge, leaf: Leaf) -> str:
-    """No library signs so any more: what is to be signed is changed by hand."""
+    """Sign with SHA-1. No library supports that any more, so this changes the DER of the certificate."""
     signer = forge.state.intermediate
     assert isinstance(signer.key, ec.EllipticCurvePrivateKey)
     usual = leaf.signed(signer.certificate.subject, signer.key).tbs_certificate_bytes

@@ -1,4 +1,4 @@
-"""Tokens that must not be believed, and some that must, as a caller without a certificate sends them."""
+"""Invalid tokens, and some valid ones, as a caller without a certificate sends them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ EXPECTED = Expectations(ISSUER, frozenset({AUDIENCE}))
 class TokenTry:
     """A request with a token in it.
 
-    `status` is what a proxy answers: 200 where the caller is WEB, 403 where it is somebody else or nobody, 401 where
-    the token is refused. `believed` is what the offline verifier says of `token` alone.
+    `status` is the answer of a proxy: 200 for the caller WEB, 403 for another or an anonymous caller, 401 if the proxy
+    refuses the token. `believed` is the result of the offline verifier for `token` alone.
     """
 
     name: str
@@ -45,13 +45,13 @@ class TokenTry:
 
 
 def claims(**more: object) -> dict[str, object]:
-    """What a good token claims, with more of it, or less where that is None."""
+    """Return the claims of a valid token with changes. None removes a claim."""
     found = {"iss": ISSUER, "aud": AUDIENCE, "sub": WEB, "exp": int(time.time()) + 86_400, **more}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def token_tries() -> Iterator[TokenTry]:
-    """All of them; the times in them are those of now."""
+    """Yield all tries. Their times are relative to now."""
     good, now = token(claims()), int(time.time())
     yield TokenTry("good", good, (200,), True)
     yield TokenTry("good, of the other key", token(claims(), "rsa", "RS256"), (200,), True)
@@ -65,13 +65,13 @@ def token_tries() -> Iterator[TokenTry]:
         "expired just now": claims(exp=now - 5),
         "not valid yet": claims(nbf=now + 3600),
         "without an end": claims(exp=None),
-        "an end that is no number": claims(exp="never"),
+        "an expiry that is not a number": claims(exp="never"),
         "without an issuer": claims(iss=None),
         "of another issuer": claims(iss="https://evil.example"),
         "an issuer with a slash more": claims(iss=f"{ISSUER}/"),
         "a list of issuers": claims(iss=[ISSUER]),
         "without an audience": claims(aud=None),
-        "for somebody else": claims(aud="other"),
+        "for another audience": claims(aud="other"),
         "for an audience in capitals": claims(aud=AUDIENCE.upper()),
         "for an audience that begins so": claims(aud=f"{AUDIENCE}-other"),
     }.items():
@@ -112,7 +112,7 @@ def token_tries() -> Iterator[TokenTry]:
 def _critical() -> Iterator[TokenTry]:
     for name, crit in {"unknown": ["made-up"], "known": ["exp"], "none": [], "no list": "x"}.items():
         yield TokenTry(f"critical: {name}", token(claims(), crit=crit), (401,), False)
-    for shift in range(6):  # at every place that it may have in base64
+    for shift in range(6):  # at every alignment in base64
         header = {"a": "x" * shift, "alg": "ES256", "kid": "p256", "crit": ["made-up"], "made-up": True}
         yield TokenTry(f"critical, moved by {shift}", sealed(header, claims(), "p256", "ES256"), (401,), False)
         spaced = b"{" + b" " * shift + b'"crit" : ["x"], "x": 1, "alg": "ES256", "kid": "p256"}'

@@ -1,7 +1,8 @@
-"""One try after another, and what must not come of any of them.
+"""The tries of an attack, and the rules that none of them may break.
 
-Whatever was sent: what arrives at the application is something that policies allow *as it arrived*, it is nothing that
-the application could read as forbidden, and nobody gets an answer to a request of somebody else.
+- Policies allow each request that reaches the application, *as it arrived*.
+- The application cannot read it as a forbidden request.
+- No client gets an answer to the request of another client.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from tests.attacks.placements import Attacked
 from tests.differential.asking import Http
 from tests.patience import PATIENCE
 
-__all__ = ["Reading", "Try", "attack", "compare", "hear", "wrong_arrival"]
+__all__ = ["Reading", "Try", "attack", "compare", "send_and_receive", "wrong_arrival"]
 
-Reading = Callable[[Arrived], str | None]  # why the application must not have got it; None where it may
+Reading = Callable[[Arrived], str | None]  # the reason why the application must not get it, or None
 
-_AT_ONCE = 256
-_FIRST, _QUIET = 0.6, 0.2  # seconds that a try waits for the first byte, and for more of them
+_MAX_CONCURRENT_TRIES = 256
+_FIRST_BYTE_SECONDS, _QUIET_SECONDS = 0.6, 0.2  # the waits of a try for the first byte, and for further bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """Bytes on a connection of their own. Between pieces there is a pause, so that a proxy reads them one by one."""
+    """Bytes on their own connection. A pause between the pieces makes a proxy read them one by one."""
 
     name: str
     pieces: tuple[bytes, ...]
@@ -36,15 +37,15 @@ class Try:
 
 
 def attack(attacked: Attacked, tries: Sequence[Try], reading: Reading) -> list[str]:
-    """Make all tries, while somebody else is served by the same application; return what must not have happened."""
+    """Make all tries, while a victim uses the same application. Return the violations."""
     found = _some(attacked, tries, reading)
     if found:
-        found.append(f"one that does it: {_culprit(attacked, tries, reading)}")
+        found.append(f"a try that does it alone: {_culprit(attacked, tries, reading)}")
     return found
 
 
 def _culprit(attacked: Attacked, tries: Sequence[Try], reading: Reading) -> Try | None:
-    """Return one of the tries of which something comes when it is made alone; None where it takes several."""
+    """Return a try that causes a violation alone, or None if it takes several tries."""
     while len(tries) > 1:
         half = len(tries) // 2
         halves = (tries[:half], tries[half:])
@@ -65,12 +66,14 @@ def _some(attacked: Attacked, tries: Sequence[Try], reading: Reading) -> list[st
             problem = wrong_arrival(attacked, arrived, reading)
             if problem is not None:
                 found.append(problem)
-    found += [f"the application got what is no HTTP: {one}" for one in attacked.application.malformed[malformed:]]
+    found += [
+        f"the application got bytes that are not HTTP: {one}" for one in attacked.application.malformed[malformed:]
+    ]
     return found
 
 
 def wrong_arrival(attacked: Attacked, arrived: Arrived, reading: Reading) -> str | None:
-    """Say what is wrong with a request that arrived; None where nothing is."""
+    """Return the violation by a request that arrived, or None."""
     why = reading(arrived)
     if why is not None:
         return f"{why}: {arrived}"
@@ -83,13 +86,13 @@ def wrong_arrival(attacked: Attacked, arrived: Arrived, reading: Reading) -> str
 
 
 async def _all(attacked: Attacked, tries: Sequence[Try], nonce: str) -> list[str]:
-    slots, found = asyncio.Semaphore(_AT_ONCE), list[str]()
+    slots, found = asyncio.Semaphore(_MAX_CONCURRENT_TRIES), list[str]()
 
     async def make(one: Try) -> None:
         async with slots:
-            heard = await _make(attacked, one)
-        if nonce.encode() in heard:
-            found.append(f"{one.name}: got the answer to somebody else's request")
+            received = await _make(attacked, one)
+        if nonce.encode() in received:
+            found.append(f"{one.name}: got the answer to a request of another client")
 
     serving = asyncio.create_task(_victim(attacked, nonce))
     try:
@@ -98,22 +101,25 @@ async def _all(attacked: Attacked, tries: Sequence[Try], nonce: str) -> list[str
         serving.cancel()
         await asyncio.wait([serving])
     if not serving.cancelled() and (error := serving.exception()) is not None:
-        found.append(f"somebody else was disturbed: {error!r}")
+        found.append(f"another client was disturbed: {error!r}")
     return found
 
 
 async def _make(attacked: Attacked, one: Try) -> bytes:
-    return await hear(attacked.open(one.alpn), one.pieces)
+    return await send_and_receive(attacked.open(one.alpn), one.pieces)
 
 
-async def hear(
-    opening: Awaitable[CallConnection], pieces: Sequence[bytes], first: float = _FIRST, quiet: float = _QUIET
+async def send_and_receive(
+    opening: Awaitable[CallConnection],
+    pieces: Sequence[bytes],
+    first: float = _FIRST_BYTE_SECONDS,
+    quiet: float = _QUIET_SECONDS,
 ) -> bytes:
-    """Send the pieces one after the other, and return all that comes back.
+    """Send the pieces one after the other, and return all bytes that come back.
 
-    `first` and `quiet`: the seconds to wait for the first byte, and for more of them.
+    `first` and `quiet`: the seconds to wait for the first byte, and for further bytes.
     """
-    heard = b""
+    received = b""
     try:
         async with await opening as connection:
             for piece in pieces[:-1]:
@@ -122,20 +128,20 @@ async def hear(
             await connection.send(pieces[-1])
             wait = first
             while data := (await connection.raw(wait, enough=1)).body:
-                heard += data
+                received += data
                 wait = quiet
-    except OSError:  # a proxy may close before it has heard everything
+    except OSError:  # a proxy may close before it has read everything
         pass
-    return heard
+    return received
 
 
 async def _victim(attacked: Attacked, nonce: str) -> None:
-    """Ask again and again, and get nothing but answers to what was asked. A server may close between two requests."""
+    """Send requests all the time, and check that every answer is for its request. A server may close between two."""
     number = 0
     while True:
         try:
             opened = await attacked.open(victim=True)
-        except OSError:  # a machine may be too busy to shake hands in time
+        except OSError:  # on a busy machine the handshake may time out
             await asyncio.sleep(0.1)
             continue
         async with opened as connection:
@@ -156,9 +162,9 @@ async def _ask(connection: CallConnection, mark: str) -> str | None:
 
 
 def compare(attacked: Attacked, requests: Iterable[Http], reading: Reading) -> Iterator[str]:
-    """Make these requests, and say of each where engine and proxy do not agree, or where the wrong thing arrived.
+    """Send these requests, and yield each disagreement of engine and proxy, and each wrong arrival.
 
-    A proxy may refuse what is no proper request; it may never let through what the engine denies.
+    A proxy may refuse a malformed request. It must never pass on a request that the engine denies.
     """
     tried = list(requests)
     for http, verdict in zip(tried, attacked.verdicts(tried), strict=True):
@@ -167,8 +173,8 @@ def compare(attacked: Attacked, requests: Iterable[Http], reading: Reading) -> I
         if arrived is not None and (problem := wrong_arrival(attacked, arrived, reading)) is not None:
             yield f"{http}: {problem}"
         elif arrived is not None and denial is not None:
-            yield f"{http}: the proxy lets through ({verdict.told}) what the engine denies ({denial})"
+            yield f"{http}: the proxy allows ({verdict.log_entry}), but the engine denies ({denial})"
         elif arrived is not None and not verdict.status:
             yield f"{http}: arrived, and its answer was lost"
         elif arrived is None and denial is None and not verdict.refused:
-            yield f"{http}: the proxy denies ({verdict.status} {verdict.told}) what the engine allows"
+            yield f"{http}: the proxy denies ({verdict.status} {verdict.log_entry}), but the engine allows"

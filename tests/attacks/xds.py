@@ -1,6 +1,6 @@
-"""Hostile clients of the control plane: what they say of themselves, and what they send.
+"""Hostile clients of the control plane: the identities that they claim, and the messages that they send.
 
-The attacker holds the token of a node of its own, `mine`, and wants what belongs to `theirs`.
+The attacker has the token of its own node, `mine`, and wants the resources of `theirs`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["METHODS", "MINE", "THEIRS", "Metadata", "impostors", "messages", "ra
 MINE, THEIRS = "mine", "theirs"
 Metadata = tuple[tuple[str, str | bytes], ...]
 
-# What else a gRPC server may serve: none of it is needed, and all of it would have to be guarded
+# Other methods that a gRPC server may serve. None is needed, and each would need access control
 METHODS = [
     *(
         f"/envoy.service.{service}"
@@ -50,7 +50,7 @@ METHODS = [
 
 
 def impostors(mine: str, theirs: str, revoked: str) -> Iterator[tuple[str, str, Metadata]]:
-    """Ways to say who one is, by name: the node, and metadata. `theirs` is for what is nearly, but not, their token."""
+    """Yield false identities, by name: the node, and metadata. `theirs` is used for tokens that are nearly right."""
 
     def bearer(token: str, scheme: str = "Bearer ") -> Metadata:
         return (("authorization", f"{scheme}{token}"),)
@@ -111,7 +111,7 @@ def _asking(type_url: str, *names: str, **more: Any) -> bytes:
 
 
 def messages() -> Iterator[tuple[str, list[bytes]]]:
-    """What a node that may connect sends on one stream, by name. Nothing that is theirs may come of it."""
+    """Yield the messages of a connected node on one stream, by name. None may return a resource of `theirs`."""
     own = Node(id=MINE)
     start = _asking(LISTENER, node=own)
     for type_url in (LISTENER, CLUSTER, ROUTE, SECRET, EXTENSION):
@@ -133,7 +133,7 @@ def messages() -> Iterator[tuple[str, list[bytes]]]:
             f"{short} that it says it has",
             [_asking(type_url, "key", node=own, initial_resource_versions={"key": "1"})],
         )
-        yield f"{short} with a nonce of nobody", [start, _asking(type_url, "key", response_nonce="1")]
+        yield f"{short} with an unknown nonce", [start, _asking(type_url, "key", response_nonce="1")]
         yield (
             f"{short} given up and asked for",
             [start, _asking(type_url, "key", resource_names_unsubscribe=["*", "key"])],
@@ -179,7 +179,7 @@ def messages() -> Iterator[tuple[str, list[bytes]]]:
 
 
 def random_messages(seed: int, number: int) -> Iterator[tuple[str, list[bytes]]]:
-    """So many streams of messages in which bits are turned."""
+    """Yield `number` streams of messages with flipped bits."""
     random = Random(seed)  # noqa: S311 - it chooses what to test
     known = [data for _, sent in messages() for data in sent if data]
     for count in range(number):

@@ -1,4 +1,4 @@
-"""What audited policies would do: one line for each, and a verdict that is not theirs."""
+"""Would-be effects of audited policies: one line for each, and a verdict that is not enforced."""
 
 from __future__ import annotations
 
@@ -142,13 +142,15 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("policies", "source", "allowed", "said"), [row[1:] for row in ROWS], ids=[r[0] for r in ROWS])
+@pytest.mark.parametrize(
+    ("policies", "source", "allowed", "texts"), [row[1:] for row in ROWS], ids=[r[0] for r in ROWS]
+)
 def test_what_an_audited_policy_would_do(
-    tmp_path: Path, policies: list[str], source: str, allowed: bool, said: list[str]
+    tmp_path: Path, policies: list[str], source: str, allowed: bool, texts: list[str]
 ) -> None:
     decision = decide(tmp_path, source, *policies)
     assert decision.allowed is allowed
-    assert [each.text for each in decision.audit] == said
+    assert [each.text for each in decision.audit] == texts
     assert all(each.span is not None and each.span.file.endswith("all.yaml") for each in decision.audit)
 
 
@@ -163,13 +165,13 @@ def test_a_default_policy_of_linkerd_can_be_audited(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["check", "explain"])
-def test_the_commands_say_it_and_keep_their_status(tmp_path: Path, command: str) -> None:
+def test_the_commands_report_it_and_keep_their_status(tmp_path: Path, command: str) -> None:
     file = tmp_path / "all.yaml"
     file.write_text(PODS + policy(GEP))
     asked = [command, "-f", str(file), "--from", "sa:shop/x", "--to", "pod:shop/cart", "--port", "8080"]
-    told = CliRunner().invoke(main, asked)
-    assert told.exit_code == 0
-    assert f"AUDIT  {A} {NO_RULE}  ({file}:13)\n" in told.output
+    result = CliRunner().invoke(main, asked)
+    assert result.exit_code == 0
+    assert f"AUDIT  {A} {NO_RULE}  ({file}:13)\n" in result.output
     [audited] = json.loads(CliRunner().invoke(main, [*asked, "-o", "json"]).output)["audit"]
     assert audited == {
         "policy": A,

@@ -1,4 +1,4 @@
-"""Who may be asked about: names that somebody can have. Any other is no caller who is denied, but a mistake."""
+"""Valid callers of a question: names that a caller can have. Any other name is a mistake, and not a denied caller."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ DNS = [
 
 
 @pytest.mark.parametrize("source", [*SPIFFE, *OTHERS, *NAMED, *DNS])
-def test_what_nobody_can_be_called_is_no_source(authority: Authority, source: str) -> None:
+def test_a_name_that_no_caller_can_have_is_no_source(authority: Authority, source: str) -> None:
     with pytest.raises(QuestionError) as raised:
         authority.decide(Question.of(source, "pod:a/p", port=80))
     assert raised.value.diagnostic.code.id == "EG0101"

@@ -1,4 +1,4 @@
-"""What an authority stands on cannot change without its answers: the world tells the engine, the rest is read-only."""
+"""No input of an authority changes without its answers: the world notifies the engine, the rest is read-only."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_world_that_comes_piece_by_piece_is_decided_as_one_that_was_there(path
             often = max(1, len(objects) // 8)
             for number, one in enumerate(objects):
                 if number % often == 0:
-                    answers(authority, table)  # so that whatever is stale would stay
+                    answers(authority, table)  # so that any stale result would stay
                     programs_of(authority).compile_all()
                 authority.update(put=[one])
             assert answers(authority, table) == expected
@@ -256,7 +256,7 @@ def test_other_settings_than_the_manifests_were_read_with_are_an_error(
         Authority(read_manifests([shop], reading), deciding)
 
 
-def test_settings_that_differ_in_what_nobody_writes_are_an_error_as_well(shop: Path) -> None:
+def test_settings_that_differ_in_an_unwritten_value_are_an_error_as_well(shop: Path) -> None:
     here = replace(Settings(), local_networks=networks("127.64.0.0/10"))
     with pytest.raises(SettingsError, match="other networks of this machine"):
         Authority(read_manifests([shop]), here)

@@ -1,4 +1,4 @@
-"""A change costs what it touches, and not what there is: counted in calls, which are the same on every machine."""
+"""The cost of a change depends on the objects that it touches. It is counted in calls, the same on every machine."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_cost_of_a_change_does_not_grow_with_the_cluster(dialect: str, chang
 
 
 def _calls_of_change(policy: Callable[[int, str], Object], changed: Object, size: int) -> int:
-    """Return how many calls the second of two equal changes takes: the first may fill caches."""
+    """Return the number of calls for the second of two equal changes: the first may fill caches."""
     objects = [_namespace(f"ns{number}") for number in range(NAMESPACES)]
     for number in range(size):
         objects += [_pod(number), _service(number), policy(number, "caller")]

@@ -1,4 +1,4 @@
-"""Objects without a namespace are in that of their environment, whatever they are."""
+"""Objects without a namespace, of any kind, are in that of their environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who enforces policies at a Gateway: Eastgate's proxies at those of its class, and others at others."""
+"""Enforcers of policies at a Gateway: Eastgate's proxies at those of its class, and other proxies at others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "payment" / "manifests"
     ("gateway_class", "by", "certain"),
     [("eastgate", "its eastgate proxies", True), ("other", "the controller of GatewayClass other", False)],
 )
-def test_the_class_of_a_gateway_says_who_enforces(gateway_class: str, by: str, certain: bool, tmp_path: Path) -> None:
+def test_the_class_of_a_gateway_names_the_enforcer(gateway_class: str, by: str, certain: bool, tmp_path: Path) -> None:
     for file in EXAMPLE.glob("*.yaml"):
         text = file.read_text("utf-8").replace("gatewayClassName: agentic", f"gatewayClassName: {gateway_class}")
         (tmp_path / file.name).write_text(text, "utf-8")

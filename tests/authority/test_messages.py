@@ -1,4 +1,4 @@
-"""Questions about an MCP message alone, one after the other: none is answered by what another one said."""
+"""Questions about an MCP message alone, one after the other: no answer depends on an earlier question."""
 
 from __future__ import annotations
 

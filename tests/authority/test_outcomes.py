@@ -1,4 +1,4 @@
-"""Examples of both outcomes of questions that leave something out."""
+"""Examples of both outcomes of partial questions."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def check(*words: str) -> tuple[int, str]:
         ),
     ],
 )
-def test_the_conditions_are_said_and_the_example_is_what_is_answered(manifests: str, words: str, answer: str) -> None:
+def test_the_conditions_are_listed_and_the_example_has_the_answer(manifests: str, words: str, answer: str) -> None:
     asked = ("-f", manifests, *shlex.split(words))
-    status, said = check(*asked)
+    status, output = check(*asked)
     assert status == 1
-    head, allowed = said.splitlines()
+    head, allowed = output.splitlines()
     assert head == f"DEPENDS  {answer}"
     assert allowed.startswith("  allowed, for example, with ")
     again, first = check(*asked, *shlex.split(allowed.removeprefix("  allowed, for example, with ")))
@@ -76,24 +76,24 @@ def test_the_conditions_are_said_and_the_example_is_what_is_answered(manifests: 
 
 
 def test_a_condition_on_ports_methods_and_addresses_has_an_example() -> None:
-    status, said = check("-f", LINKERD, *shlex.split("--from sa:emojivoto/web --to pod:emojivoto/emoji"))
+    status, output = check("-f", LINKERD, *shlex.split("--from sa:emojivoto/web --to pod:emojivoto/emoji"))
     assert status == 1
-    assert said.startswith("DEPENDS  ")
-    assert "\N{MIDDLE DOT}" not in said
+    assert output.startswith("DEPENDS  ")
+    assert "\N{MIDDLE DOT}" not in output
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        "--from sa:shop/web --to pod:shop/payments",  # nothing that is left out could help
+        "--from sa:shop/web --to pod:shop/payments",  # no attribute that is left out could help
         "--from sa:shop/web --to pod:shop/cart --port 8080",
         "--from anonymous --to pod:shop/cart --port 8080",
     ],
 )
 def test_where_nothing_is_open_there_are_no_examples(words: str) -> None:
-    _, said = check("-f", SHOP, *shlex.split(words))
-    assert "for example" not in said
-    assert "unknown" not in said
+    _, output = check("-f", SHOP, *shlex.split(words))
+    assert "for example" not in output
+    assert "unknown" not in output
 
 
 def test_tools_and_headers_are_examples_too(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_what_a_deny_rule_asks_for_is_avoided(tmp_path: Path) -> None:
 
 def test_an_explanation_shows_values_that_can_be_asked() -> None:
     words = ("--from", "sa:shop/cart", "--to", "pod:shop/payments", "--port", "8443")
-    said = CliRunner().invoke(main, ["explain", "-f", SHOP, *words], env={"NO_COLOR": "1"}).stdout
-    assert "unknown method: for example any other" in said
-    assert "  allowed, for example, with --method POST --path /v1/charges\n" in said
-    assert "\N{MIDDLE DOT}" not in said
+    output = CliRunner().invoke(main, ["explain", "-f", SHOP, *words], env={"NO_COLOR": "1"}).stdout
+    assert "unknown method: for example any other" in output
+    assert "  allowed, for example, with --method POST --path /v1/charges\n" in output
+    assert "\N{MIDDLE DOT}" not in output

@@ -1,4 +1,4 @@
-"""Questions and decisions of the public API: ends are their words, and a decision holds all that it says."""
+"""Questions and decisions of the public API: ends equal their texts, and a decision keeps all its properties."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_default_has_a_location_and_no_span(authority: eastgate.Authority) -> 
     assert authority.decide(ALLOWED).location.endswith("policies.yaml:11")
 
 
-def told(decision: Decision) -> object:
+def properties_of(decision: Decision) -> object:
     return {**decision.to_json(), "question": str(decision.question)}
 
 
@@ -156,15 +156,15 @@ def test_prepared_and_bulk_answers_are_those_of_single_questions(authority: east
         Question.of("sa:shop/web", "pod:shop/payments", port=8443, method="GET", path="/x"),
         Question.of("pod:shop/web", "pod:shop/cart"),
     ]
-    single = [told(authority.decide(question)) for question in questions]
+    single = [properties_of(authority.decide(question)) for question in questions]
     prepared = [authority.prepare(question) for question in questions]
     for _ in range(2):
-        assert [told(question.decide()) for question in prepared] == single
+        assert [properties_of(question.decide()) for question in prepared] == single
     bulk = authority.decide_all([*questions, *prepared])
-    assert [told(answer) for answer in bulk if isinstance(answer, Decision)] == [*single, *single]
+    assert [properties_of(answer) for answer in bulk if isinstance(answer, Decision)] == [*single, *single]
 
 
-def test_a_bulk_call_says_in_its_place_what_cannot_be_decided(authority: eastgate.Authority) -> None:
+def test_a_bulk_call_has_an_error_in_the_place_of_an_undecided_answer(authority: eastgate.Authority) -> None:
     first, second, third = authority.decide_all([ALLOWED, Question.of("sa:shop/web", "pod:shop/nobody"), DENIED])
     assert isinstance(first, Decision)
     assert isinstance(second, QuestionError)
@@ -188,7 +188,7 @@ def test_a_reason_needs_no_trace_where_everything_is_known(
 # Pickles and copies
 
 
-def everything_said(decision: Decision) -> dict[str, object]:
+def all_properties(decision: Decision) -> dict[str, object]:
     return {
         "json": json.dumps(decision.to_json()),
         "explanation": explain(decision, verbose=True),
@@ -200,17 +200,17 @@ def everything_said(decision: Decision) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("example", KEPT)
-def test_a_pickled_or_copied_decision_says_the_same(example: str) -> None:
+def test_a_pickled_or_copied_decision_has_the_same_properties(example: str) -> None:
     decisions = [result.decision for result in eastgate.test(ROOT / "examples" / example).results]
     checked = [decision for decision in decisions if decision is not None][:: 1 + len(decisions) // 40]
     assert checked
     for decision in checked:
-        said = everything_said(decision)
+        properties = all_properties(decision)
         once = pickle.loads(pickle.dumps(decision))  # noqa: S301 - our own
         for kept in (once, pickle.loads(pickle.dumps(once)), copy.deepcopy(decision), copy.copy(decision)):  # noqa: S301
             assert isinstance(kept, Decision)
             assert bool(kept) is bool(decision)
-            assert everything_said(kept) == said
+            assert all_properties(kept) == properties
 
 
 def test_a_pickled_decision_is_as_things_were() -> None:

@@ -64,7 +64,7 @@ def test_a_policy_that_reads_it_closes_what_it_targets(how: str, data: str, name
     secret = f"{KEYS.replace('NS', namespace)}{data}\n"
     manifests = _read(tmp_path, WORLD, secret, POLICY.replace("x: HOW", f"x: {{{how}}}"))
     assert [error.code.id for error in manifests.reporter.errors] == ["EG1114"]
-    assert (len(manifests.closing), manifests.strays) == (1, [])
+    assert (len(manifests.closing), manifests.unattributed_errors) == (1, [])
     with pytest.raises(QuestionError, match="AuthPolicy/shop/api cannot be read"):
         _decide(manifests)
 
@@ -82,4 +82,4 @@ def test_a_broken_policy_that_reads_it_stays_broken(tmp_path: Path) -> None:
     secret = f"{KEYS.replace('NS', 'shop')}data: {{api_key: 'not-base64!'}}\n"
     manifests = _read(tmp_path, WORLD, secret, broken)
     assert "EG1114" in [error.code.id for error in manifests.reporter.errors]
-    assert (len(manifests.closing), manifests.strays) == (1, [])
+    assert (len(manifests.closing), manifests.unattributed_errors) == (1, [])

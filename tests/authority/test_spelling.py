@@ -143,10 +143,10 @@ def test_a_caller_that_is_nearly_one_that_is_known(authority: Authority, source:
         "sa:default/default",
         "sa:monitoring/prometheus",
         "sa:partners/anybody",
-        "sa:elsewhere/productpage",  # the same name in another namespace is what a test may be about
+        "sa:elsewhere/productpage",  # a test may be about the same name in another namespace
         "sa:bookinfo/ratings",
         "sa:bookinfo/productpage-2",  # numbers tell names apart
-        "sa:bookinfo/productpag",  # a policy has it, though it targets nothing
+        "sa:bookinfo/productpag",  # a policy has it, though it has no target
         "spiffe://other.example/ns/bookinfo/sa/productpage",
         "pod:bookinfo/reviews-1",
         "ip:10.0.0.1",

@@ -1,4 +1,4 @@
-"""Plain folders are environments of their own where their copies of an object differ in what decides."""
+"""Plain folders are environments of their own if their copies of an object differ in a field that decides."""
 
 from __future__ import annotations
 

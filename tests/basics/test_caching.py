@@ -1,4 +1,4 @@
-"""A cache that is bounded by the size of what it holds."""
+"""A cache with a limit on the total size of its values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from eastgate.basics.caching import SizedCache
 
 
 def _fill(cache: SizedCache[str, str], *keys: str) -> list[str]:
-    """Get values of the length of their keys; return those that had to be made."""
+    """Get values of the length of their keys; return the keys whose values were created."""
     made: list[str] = []
 
     def make(key: str) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""The HTTP client: what it sends, whom it asks, and what it does not take for a response."""
+"""The HTTP client: its requests, its servers, and the answers that it does not accept as a response."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Peer:
-    """Answers each connection with the next of `replies`, and keeps the request lines and headers that came."""
+    """Answers each connection with the next of `replies`, and keeps the received request lines and headers."""
 
     def __init__(self, listener: socket.socket, *replies: bytes) -> None:
         self.listener = listener
@@ -254,7 +254,7 @@ def test_a_proxy_is_used_only_where_that_is_asked_for(monkeypatch: pytest.Monkey
 
 
 def test_a_server_that_closes_without_saying_so_is_asked_again_on_a_new_connection() -> None:
-    """HTTP/1.1 lets a server that was told `Connection: close` leave that out of its answer."""
+    """HTTP/1.1 permits a server that got `Connection: close` to leave that out of its answer."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -263,7 +263,7 @@ def test_a_server_that_closes_without_saying_so_is_asked_again_on_a_new_connecti
                 end, _ = listener.accept()
                 end.recv(65536)
                 end.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-                ends.append(end)  # open still: only what is sent on another connection is answered
+                ends.append(end)  # open still: a request is answered only on another connection
             for end in ends:
                 end.close()
 

@@ -1,4 +1,4 @@
-"""Our `dataclass` is the standard library's in everything that can be seen of it."""
+"""Eastgate's `dataclass` equals the standard library's in all visible behaviour."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _plain(dataclass: Decorator) -> type[Any]:
 def _referred(dataclass: Decorator) -> type[Any]:
     @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
     class Referred:
-        """Can be referred to weakly."""
+        """Can have weak references."""
 
         first: int
 
@@ -146,7 +146,7 @@ def _generic(dataclass: Decorator) -> type[Any]:
 def _constant(dataclass: Decorator) -> type[Any]:
     @dataclass(frozen=True, slots=True, eq=False)
     class Constant:
-        """Has something that all of its kind share."""
+        """Has a value that all instances share."""
 
         kind: ClassVar[str] = "k"
         first: int
@@ -247,7 +247,7 @@ CALLS: tuple[tuple[tuple[Any, ...], dict[str, Any]], ...] = (
 
 
 def _outcome(act: Callable[[], object]) -> object:
-    """Return what an act gives, or what it raises."""
+    """Return the result of a function, or its exception."""
     try:
         return act()
     except Exception as error:
@@ -323,7 +323,7 @@ def test_what_can_be_changed_is_changed() -> None:
 
 @dataclasses.dataclass(slots=True)
 class Thawed:
-    """Is left to the standard library."""
+    """The standard library handles it."""
 
     first: int
 
@@ -333,12 +333,12 @@ def test_a_class_that_the_standard_library_refuses_is_refused() -> None:
 
         @ours(frozen=True, slots=True)
         class Frozen(Thawed):
-            """Cannot keep what it promises."""
+            """Cannot keep its promise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Is known by its name, so that it can be pickled."""
+    """Pickled by its name."""
 
     first: int
     second: str = "b"

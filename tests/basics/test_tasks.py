@@ -1,4 +1,4 @@
-"""Background work does not end: it begins again, and says what went wrong."""
+"""Background work does not end: it restarts, and reports the failure."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ _OF_ONE_REQUEST = {
     "local/machine/wire.py": "a connection",
     "basics/tasks.py": "background tasks themselves",
 }
-"""The modules that start tasks or threads by themselves, and why each may end."""
+"""The modules that start tasks or threads by themselves, and the reason why each may end."""
 
 
 def test_whatever_else_goes_on_in_the_background_is_a_background_task() -> None:

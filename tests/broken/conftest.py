@@ -1,4 +1,4 @@
-"""The switch that writes the goldens anew: `pytest tests/broken --update`."""
+"""The option that rewrites the goldens: `pytest tests/broken --update`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     with contextlib.suppress(ValueError):  # another folder with goldens has it too
-        parser.addoption("--update", action="store_true", help="write what came out into the expected files")
+        parser.addoption("--update", action="store_true", help="rewrite the expected files")
 
 
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
-    """Whether the goldens are to be written."""
+    """Return whether to rewrite the goldens."""
     return bool(request.config.getoption("--update", default=False))

@@ -1,6 +1,6 @@
-"""The corpus: each broken manifest, and what is said about it.
+"""The corpus: each broken manifest, with its diagnostics.
 
-A manifest that needs settings says so in its first line: `# settings: meshMode=ambient`.
+A manifest that needs settings has them in its first line: `# settings: meshMode=ambient`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _SETTINGS = re.compile(rb"# settings: (\w+)=(\w+)\n")
 
 
 def expected(manifest: str) -> Path:
-    """The golden of a manifest."""
+    """Return the path of a manifest's golden."""
     return (HERE / manifest).with_suffix(".expected")
 
 
 @cache
 def findings(manifest: str) -> tuple[Diagnostic, ...]:
-    """Everything that is said about a manifest. The working directory must be this folder, for the paths in it."""
+    """Return all diagnostics of a manifest. The working directory must be this folder, for the paths in them."""
     written = _SETTINGS.match((HERE / manifest).read_bytes())
     settings = Settings.from_mapping({written[1].decode(): written[2].decode()}) if written else Settings()
     return tuple(read_manifests([manifest], settings).reporter)

@@ -1,4 +1,4 @@
-"""Every broken manifest gets exactly the diagnostics of its golden; `pytest tests/broken --update` writes these."""
+"""Every broken manifest gets exactly the diagnostics of its golden. `pytest tests/broken --update` writes goldens."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from eastgate.basics.diagnostics import Diagnostic, render_all
 from tests.broken.corpus import HERE, MANIFESTS, expected, findings
 
-# Codes whose diagnostics do not (always) say what to write. To be shortened, never to be lengthened without a reason.
+# Codes whose diagnostics do not (always) have a help. Shorten this list; lengthen it only for a good reason.
 HELPLESS = {
     "EG1022": "nothing is to be written: the rest was not read",
 }
 
-# Manifests in which one mistake is reported twice: what the reader puts in the place of a value that it could not
-# read is then found to be wrong again.
-ECHOES = {"manifests/yaml/too-many-findings.yaml"}  # on purpose: the last finding, and that it is the last
+# Manifests in which one mistake is reported twice: the reader replaces a value that it cannot read, and the
+# replacement is then reported, too.
+ECHOES = {"manifests/yaml/too-many-findings.yaml"}  # intended: the last finding, and the note that it is the last
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +27,12 @@ def _paths_start_in_this_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("manifest", MANIFESTS)
 def test_a_broken_manifest_gets_the_diagnostics_of_its_golden(manifest: str, update: bool) -> None:
-    said = render_all(findings(manifest)) + "\n"
+    rendered = render_all(findings(manifest)) + "\n"
     golden = expected(manifest)
     if update:
-        golden.write_text(said, encoding="utf-8")
-    assert golden.exists(), "there is no golden: run pytest tests/broken --update, and read what it wrote"
-    assert said == golden.read_text(encoding="utf-8")
+        golden.write_text(rendered, encoding="utf-8")
+    assert golden.exists(), "there is no golden: run pytest tests/broken --update, and read the new file"
+    assert rendered == golden.read_text(encoding="utf-8")
 
 
 def test_every_golden_has_its_manifest() -> None:
@@ -41,7 +41,7 @@ def test_every_golden_has_its_manifest() -> None:
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS)
-def test_every_diagnostic_names_its_code_underlines_a_text_and_says_what_to_write(manifest: str) -> None:
+def test_every_diagnostic_has_its_code_an_underlined_text_and_a_help(manifest: str) -> None:
     found = findings(manifest)
     assert found, "nothing is wrong with this manifest"
     for diagnostic in found:
@@ -61,9 +61,9 @@ def test_the_codes_without_a_help_are_those_that_are_listed() -> None:
 
 
 def test_one_mistake_gets_one_diagnostic() -> None:
-    assert {manifest for manifest in MANIFESTS if _is_said_twice(findings(manifest))} == ECHOES
+    assert {manifest for manifest in MANIFESTS if _is_reported_twice(findings(manifest))} == ECHOES
 
 
-def _is_said_twice(found: tuple[Diagnostic, ...]) -> bool:
+def _is_reported_twice(found: tuple[Diagnostic, ...]) -> bool:
     places = Counter((d.span.line, d.span.column) for d in found if d.span is not None)
     return any(count > 1 for count in places.values())

@@ -1,4 +1,4 @@
-"""Every code of the catalogue is shown by a broken manifest, in every form of the API in which it can be reported."""
+"""Every code of the catalogue has a broken manifest, in every form of the API that can cause it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from eastgate.reading.manifests import codes as sources
 from eastgate.reading.manifests.shapes import codes as schema
 from tests.broken.corpus import MANIFESTS, expected
 
-# What no file can show.
+# Codes that no file can cause.
 NOT_IN_A_FILE = {
     sources.UNREADABLE,  # there is no file
     sources.TOO_LARGE,  # 512 MiB
@@ -82,7 +82,7 @@ FORMS = {
     schema.BAD_MODE: ALL,
 }
 
-# AccessPolicy: its manifests are in one folder, and the form is what their names begin with.
+# AccessPolicy: its manifests are in one folder, and their names begin with the form.
 BOTH = "v0alpha0 v1alpha1"
 EVERY = f"{BOTH} backend"
 ACCESS_FORMS = {
@@ -179,7 +179,7 @@ LINKERD_FORMS = {
     dialects.UNKNOWN_VERSION: LINKERD,
 }
 
-# Kuadrant: what is wrong with a policy, with the kind of the document, and with an auth scheme in a policy.
+# Kuadrant: errors in a policy, in the kind of the document, and in an auth scheme of a policy.
 KUADRANT = "authpolicy kind scheme"
 KUADRANT_FORMS = {
     **dict.fromkeys(codes_of(kuadrant), "authpolicy"),
@@ -236,7 +236,7 @@ NETWORK_FORMS = {
     dialects.UNKNOWN_VERSION: f"networkpolicy {CLUSTER_WIDE}",
 }
 
-# Of auth schemes, tests/dialects/kuadrant/scheme_messages.txt shows every code.
+# For auth schemes, tests/dialects/kuadrant/scheme_messages.txt has every code.
 MODULES = [
     sources,
     world,
@@ -253,7 +253,7 @@ MODULES = [
 
 
 def shown(folder: str = "*", form: str = "") -> set[str]:
-    """The codes in the goldens of a folder, or of those whose names begin with a form."""
+    """Return the codes in the goldens of a folder whose names begin with a form."""
     return {
         code
         for manifest in MANIFESTS

@@ -1,4 +1,4 @@
-"""What is said about a file with a Secret never shows what the Secret holds; of everything else, all is shown."""
+"""Diagnostics of a file with a Secret never show the values of the Secret. They show all other lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastgate.dialects import reads
 from eastgate.reading.manifests import read_text
 from eastgate.settings import Settings
 
-HELD = ("hunter2", "aHVudGVyMg", "31337")  # a password, the same in base64, and one that YAML takes for a number
+HELD = ("hunter2", "aHVudGVyMg", "31337")  # a password, the same in base64, and one that YAML reads as a number
 
 HEAD = "apiVersion: v1\nkind: Secret\nmetadata: {name: keys, namespace: shop}\n"
 BROKEN_POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {pin: 31337}}\n"
@@ -84,7 +84,7 @@ JSON = {
     '{"name":"k"},"data":{"a":"hunter2!"}}]}',
 }
 
-# The reader quotes what it could not read in its sentence, and not only in the line below.
+# The reader quotes unreadable text in its message, not only in the line below.
 QUOTED_BY_THE_READER = {
     "an alias": ("s.yaml", HEAD + "stringData:\n  api_key: *hunter2\n"),
     "a tag": ("s.yaml", HEAD + "stringData:\n  api_key: !hunter2 x\n"),
@@ -99,36 +99,36 @@ def read(name: str, text: str) -> Manifests:
     return sort_documents(reading.documents, Settings(), reading.reporter)
 
 
-def said(name: str, text: str) -> str:
-    """Everything that is said about a text, for people and for programs."""
+def diagnostics_text(name: str, text: str) -> str:
+    """Return all diagnostics of a text, as text and as JSON."""
     found = list(read(name, text).reporter)
     assert found, "nothing is wrong with this Secret"
     assert all(one.span is None or one.span.underlined for one in found)
     return render_all(found) + json.dumps([one.to_json() for one in found], ensure_ascii=False)
 
 
-def leaks(told: str) -> list[str]:
-    return [held for held in HELD if held in told]
+def leaks(output: str) -> list[str]:
+    return [held for held in HELD if held in output]
 
 
 @pytest.mark.parametrize("text", YAML.values(), ids=YAML)
 def test_a_broken_secret_is_not_shown(text: str) -> None:
-    assert leaks(said("s.yaml", text)) == []
+    assert leaks(diagnostics_text("s.yaml", text)) == []
 
 
 @pytest.mark.parametrize("text", JSON.values(), ids=JSON)
 def test_a_broken_secret_in_json_is_not_shown(text: str) -> None:
-    assert leaks(said("s.json", text)) == []
+    assert leaks(diagnostics_text("s.json", text)) == []
 
 
 @pytest.mark.parametrize(("name", "text"), QUOTED_BY_THE_READER.values(), ids=QUOTED_BY_THE_READER)
 def test_a_broken_secret_is_not_quoted(name: str, text: str) -> None:
-    assert leaks(said(name, text)) == []
+    assert leaks(diagnostics_text(name, text)) == []
 
 
 OPEN_POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: visible, labels: {a: 1}}\n"
 
-# What no Secret is, and yet names one.
+# Objects that are not Secrets but name one.
 OPEN = {
     "a Gateway with a certificate": """\
 apiVersion: gateway.networking.k8s.io/v1
@@ -193,9 +193,9 @@ spec:
 
 @pytest.mark.parametrize("text", OPEN.values(), ids=OPEN)
 def test_what_only_names_a_secret_is_shown(text: str) -> None:
-    told = render_all(read("s.yaml", text).reporter)
-    assert "visible" in told
-    assert "***" not in told
+    output = render_all(read("s.yaml", text).reporter)
+    assert "visible" in output
+    assert "***" not in output
 
 
 def test_of_a_secret_its_fields_and_its_name_are_shown() -> None:
@@ -229,11 +229,11 @@ stringData:
 
 
 def test_a_template_in_a_secret_is_recognized() -> None:
-    assert "{{ ******* }}" in said("s.yaml", HEAD + "stringData:\n  api_key: {{ hunter2 }}\n")
+    assert "{{ ******* }}" in diagnostics_text("s.yaml", HEAD + "stringData:\n  api_key: {{ hunter2 }}\n")
 
 
 def lines_of(name: str, text: str) -> list[str]:
-    """All lines of a text as findings show them."""
+    """Return all lines of a text as diagnostics show them."""
     (finding, *_) = (one for one in read(name, text).reporter if one.span is not None)
     assert finding.span is not None
     return [finding.span.source.line(number + 1) for number in range(len(text.splitlines()))]
@@ -259,9 +259,9 @@ HOLDING_ITEM = """\
 )
 def test_in_a_list_only_the_values_of_secrets_are_hidden(items: str) -> None:
     text = f"apiVersion: v1\nkind: List\nitems:\n{items}"
-    told = said("s.yaml", text)
-    assert leaks(told) == []
-    assert "metadata: {name: visible, labels: {a: 1}}" in told
+    output = diagnostics_text("s.yaml", text)
+    assert leaks(output) == []
+    assert "metadata: {name: visible, labels: {a: 1}}" in output
     assert "    visible: *****" in lines_of("s.yaml", text)
 
 
@@ -269,9 +269,9 @@ def test_in_a_list_of_json_only_the_values_of_secrets_are_hidden() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "visible", "labels": {"a": 1}}}
     secret = {"apiVersion": "v1", "kind": "Secret", "data": {"visible": 31337}, "metadata": {"name": "keys"}}
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod, secret]}, indent=4)
-    told = said("s.json", text)
-    assert leaks(told) == []
-    assert '"a": 1' in told
+    output = diagnostics_text("s.json", text)
+    assert leaks(output) == []
+    assert '"a": 1' in output
     assert any('"visible": *****' in line for line in lines_of("s.json", text))
 
 
@@ -285,4 +285,4 @@ def test_in_a_list_of_json_only_the_values_of_secrets_are_hidden() -> None:
     ],
 )
 def test_a_secret_of_a_list_that_is_broken_off_is_hidden_whole(items: str) -> None:
-    assert leaks(said("s.yaml", f"apiVersion: v1\nkind: List\nitems:\n{BAD_ITEM}{items}{BAD_ITEM}")) == []
+    assert leaks(diagnostics_text("s.yaml", f"apiVersion: v1\nkind: List\nitems:\n{BAD_ITEM}{items}{BAD_ITEM}")) == []

@@ -1,4 +1,4 @@
-"""A policy with errors stays as it last was, or closes what it targets, in whatever order files are saved."""
+"""A policy with errors keeps its last version in force, or closes its targets, for any order of saves."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _denied(cli: Cli) -> set[str]:
     return {name for name, words in _ALL.items() if cli("call", "--name", "broken", *words).exit_code != 0}
 
 
-# Each save, and what is denied after it.
+# Each save, and the denied requests after it.
 _SEQUENCES: dict[str, list[tuple[str | None, set[str]]]] = {
     "good, bad, good other": [
         (_policy(), {"cart"}),

@@ -1,4 +1,4 @@
-"""A failure that nobody thought of: it is said to be a bug, and never looks like a verdict."""
+"""An unexpected failure is reported as a bug, and never looks like a verdict."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ READING = {
     "lint": ["-f", "m.yaml"],
     "test": ["table.yaml"],
 }
-"""The commands that sort manifests, and what they want to hear."""
+"""The commands that sort manifests, and their arguments."""
 OTHERS = {
     "bootstrap": ["--node", "shop/web"],
     "call": QUESTION,
@@ -58,7 +58,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _break(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException) -> None:
-    """Have a command fail as soon as it begins."""
+    """Make a command fail as soon as it begins."""
 
     def fail(*_: object, **__: object) -> NoReturn:
         raise error
@@ -89,7 +89,7 @@ def test_a_bug_is_no_verdict(name: str, error: Exception, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", READING)
-def test_a_bug_in_reading_says_which_object_it_was_about(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_reading_names_the_object(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def add(*_: object) -> NoReturn:
         raise TypeError("unhashable")
 

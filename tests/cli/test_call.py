@@ -59,7 +59,7 @@ def mesh(tmp_path_factory: pytest.TempPathFactory, application: int) -> Iterator
 
 
 def _closed_port() -> int:
-    """A port that nobody listens on, for as long as this process keeps it."""
+    """A port without a listener, for as long as this process keeps it."""
     taken = socket.socket()
     taken.bind(("127.0.0.1", 0))
     _TAKEN.append(taken)
@@ -73,7 +73,7 @@ def call(cli: Cli, *words: str) -> Result:
     return cli("call", "--name", "calls", *words)
 
 
-def test_an_allowed_call_says_who_decided_and_why(cli: Cli, mesh: Up) -> None:
+def test_an_allowed_call_names_the_rule_and_the_reason(cli: Cli, mesh: Up) -> None:
     done = call(cli, *CART, "/api/1")
     assert done.exit_code == 0
     assert done.stdout.startswith("ALLOW  200  shop/cart:8080  ")
@@ -84,7 +84,7 @@ def test_an_allowed_call_says_who_decided_and_why(cli: Cli, mesh: Up) -> None:
     assert "port 8080 GET /api/1\n" in done.stdout
 
 
-def test_a_denied_call_says_what_would_have_been_allowed(cli: Cli, mesh: Up) -> None:
+def test_a_denied_call_shows_an_allowed_one(cli: Cli, mesh: Up) -> None:
     request = ("--port", "8443", "--method", "DELETE", "--path", "/v1/charges/7")
     done = call(cli, "--from", "sa:shop/cart", "--to", "pod:shop/payments", *request)
     assert done.exit_code == 1
@@ -94,9 +94,9 @@ def test_a_denied_call_says_what_would_have_been_allowed(cli: Cli, mesh: Up) -> 
 
 
 def test_json_has_both_verdicts_and_the_body(cli: Cli, mesh: Up) -> None:
-    told = json.loads(call(cli, *CART, "-o", "json", "/api/1").stdout)
-    assert told["verdict"] == "allow"
-    [one] = told["calls"]
+    data = json.loads(call(cli, *CART, "-o", "json", "/api/1").stdout)
+    assert data["verdict"] == "allow"
+    [one] = data["calls"]
     assert (one["status"], one["agrees"], one["made"]) == (200, True, True)
     assert one["proxy"]["policy"] == one["engine"]["policy"] == "AuthorizationPolicy/shop/cart-from-web"
     assert one["proxy"]["peer"] == "spiffe://cluster.local/ns/shop/sa/web"
@@ -104,7 +104,7 @@ def test_json_has_both_verdicts_and_the_body(cli: Cli, mesh: Up) -> None:
     assert one["explanation"].startswith("ALLOW")
 
 
-def test_an_identity_that_nobody_trusts_fails_in_the_handshake(cli: Cli, mesh: Up) -> None:
+def test_an_untrusted_identity_fails_in_the_handshake(cli: Cli, mesh: Up) -> None:
     done = call(cli, "--from", "spiffe://evil.example/ns/shop/sa/web", "--to", "pod:shop/web")
     assert done.exit_code == 1
     assert "TLS handshake: its certificate is from a trust domain that the mesh does not trust" in done.stdout
@@ -122,7 +122,7 @@ def test_a_service_is_called_at_its_pods_and_repeated_calls_are_summed_up(cli: C
     done = call(cli, "--from", "pod:sandbox/experiments", "--to", "service:shop/cart", "--port", "80", "--repeat", "3")
     assert done.exit_code == 1
     assert done.stdout.count("DENY  closed before any byte  shop/cart:8080") == 3
-    assert done.stdout.count("no-sandbox rule 0 denies:") == 1  # why is told once
+    assert done.stdout.count("no-sandbox rule 0 denies:") == 1  # the reason is printed once
     assert "\n3 calls: 0 allowed, 3 denied; " in done.stdout
 
 
@@ -153,9 +153,9 @@ def test_a_call_that_is_let_through_and_not_answered_is_no_success(cli: Cli, mes
     assert done.stdout.startswith("NO ANSWER  ")
     assert "  proxy:  allow: " in done.stdout
     assert came in done.stdout
-    told = json.loads(call(cli, *asked, "-o", "json").stdout)
-    [one] = told["calls"]
-    assert (told["verdict"], one["verdict"], one["answered"], one["agrees"]) == ("allow", "allow", False, True)
+    data = json.loads(call(cli, *asked, "-o", "json").stdout)
+    [one] = data["calls"]
+    assert (data["verdict"], one["verdict"], one["answered"], one["agrees"]) == ("allow", "allow", False, True)
 
 
 METRICS = ("--from", "sa:monitoring/prometheus", "--to", "pod:shop/cart", "--port", "9090")
@@ -175,7 +175,7 @@ def test_an_application_that_is_down_behind_a_port_is_no_denial(cli: Cli, mesh: 
     assert denied.stdout.startswith("DENY  ")
 
 
-def test_an_application_that_is_down_is_told_of_once(cli: Cli, mesh: Up) -> None:
+def test_an_application_that_is_down_is_reported_once(cli: Cli, mesh: Up) -> None:
     [one] = json.loads(call(cli, *METRICS, "/metrics", "-o", "json").stdout)["calls"]
     [last] = json.loads(call(cli, *CART, "-o", "json").stdout)["calls"]
     events = []
@@ -189,8 +189,8 @@ def test_an_application_that_is_down_is_told_of_once(cli: Cli, mesh: Up) -> None
     assert why[0]["standing"] == "the manifests still say so"
 
 
-def test_a_silent_call_that_the_proxy_has_not_decided_yet_is_not_told_as_allowed(cli: Cli, mesh: Up) -> None:
-    """Without TLS and without a byte the proxy waits: the caller may be about to shake hands."""
+def test_a_silent_call_without_a_verdict_is_not_reported_as_allowed(cli: Cli, mesh: Up) -> None:
+    """Without TLS and without a byte, the proxy waits: the caller may still begin a handshake."""
     done = call(cli, "--from", "anonymous", "--to", "pod:shop/cart", "--port", "8080", "--raw", "--timeout", "1")
     assert done.exit_code == 2
     assert done.stdout.startswith("NOT MADE  timeout")
@@ -206,7 +206,9 @@ def test_a_silent_call_that_the_proxy_has_not_decided_yet_is_not_told_as_allowed
         ((*CART, "--source-ip", "10.1.2.3"), "EG0105", "use an address in 127.0.0.0/8"),
     ],
 )
-def test_a_call_that_cannot_be_made_says_why(cli: Cli, mesh: Up, words: tuple[str, ...], code: str, help_: str) -> None:
+def test_a_call_that_cannot_be_made_has_a_reason(
+    cli: Cli, mesh: Up, words: tuple[str, ...], code: str, help_: str
+) -> None:
     done = call(cli, *words)
     assert done.exit_code == 2
     assert f"error[{code}]" in done.stderr

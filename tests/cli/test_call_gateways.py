@@ -32,7 +32,7 @@ def server() -> Iterator[McpServer]:
 
 
 class _Consent(BaseHTTPRequestHandler):
-    """An external authorizer: it consents while it is told to."""
+    """An external authorizer that allows while its flag is set."""
 
     consents = True
 
@@ -192,7 +192,7 @@ def test_what_no_route_takes_is_not_found(cli: Cli, mesh: Up) -> None:
     assert "  proxy:  deny: no route takes it\n" in done.stdout
 
 
-def test_a_route_that_the_gateway_cannot_do_is_closed_and_says_so(cli: Cli, mesh: Up) -> None:
+def test_a_route_that_the_gateway_cannot_do_is_closed_with_a_reason(cli: Cli, mesh: Up) -> None:
     done = call(cli, "--from", "sa:prod/agent", "--to", "gateway:prod/gw", "--host", "a.web.example", "/mirror")
     assert done.exit_code == 1
     assert "the gateway cannot do all that it says" in done.stdout
@@ -320,7 +320,7 @@ def test_another_name_in_the_handshake_meets_no_listener(cli: Cli, mesh: Up) -> 
     assert "DISAGREE" not in done.stdout
 
 
-def test_nobody_knows_whom_to_trust_where_tls_is_passed_through(cli: Cli, mesh: Up) -> None:
+def test_the_ca_of_passed_through_tls_is_unknown(cli: Cli, mesh: Up) -> None:
     to = ("--to", "gateway:prod/secure", "--host", "through.example")
     done = call(cli, "--from", "sa:prod/agent", *to, "/web")
     assert done.exit_code == 2

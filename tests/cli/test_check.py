@@ -119,7 +119,7 @@ def test_paths_may_follow_each_other(cli: Cli, tmp_path: Path) -> None:
         (("--from", "anonymous", "--to", "pod:default/p", "--header", "x"), "write --header key=value"),
     ],
 )
-def test_what_cannot_be_decided_exits_with_2_and_says_why(cli: Cli, words: tuple[str, ...], says: str) -> None:
+def test_an_undecidable_question_exits_with_2_and_a_reason(cli: Cli, words: tuple[str, ...], says: str) -> None:
     Path("m.yaml").write_text(POLICY)
     result = cli("check", "-f", "m.yaml", *words)
     assert result.exit_code == 2
@@ -141,7 +141,7 @@ def test_errors_of_all_documents_come_at_once_in_text_and_in_json(cli: Cli) -> N
     assert [d["line"] for d in answer["diagnostics"]] == [8, 22, 22, 24]
 
 
-def test_what_closes_the_destination_is_told_and_what_else_is_left_out(cli: Cli) -> None:
+def test_a_closing_policy_is_named_and_other_policies_are_left_out(cli: Cli) -> None:
     broken = POLICY.replace("action: ALLOW", "action: Allow") + "---\nkind: Pod\n---\napiVersion: v1\nkind: Pod\n"
     Path("m.yaml").write_text(broken)
     words = ("check", "-f", "m.yaml", "--from", "anonymous", "--to", "pod:default/p")
@@ -219,7 +219,7 @@ def test_explain_of_a_default_denial_lists_the_closest_rules_and_what_each_misse
     assert "^^^^^^ wants 8080" in result.stdout
 
 
-def test_explain_says_what_is_unknown_and_gives_an_example(cli: Cli, shop: str) -> None:
+def test_explain_names_unknown_attributes_and_gives_an_example(cli: Cli, shop: str) -> None:
     result = cli("explain", "-f", shop, "--from", "sa:shop/web", "--to", "pod:shop/cart")
     assert result.exit_code == 1
     assert result.stdout.startswith("DEPENDS  sa:shop/web -> pod:shop/cart\n  allowed for port 8080; denied otherwise")
@@ -234,7 +234,7 @@ def test_explain_shows_what_an_audit_policy_would_do(cli: Cli, shop: str) -> Non
     assert "audit     AuthorizationPolicy/shop/web-from-mesh-only rule 0 would ALLOW" in result.stdout
 
 
-def test_explain_says_which_reading_decided(cli: Cli) -> None:
+def test_explain_names_the_reading_that_decided(cli: Cli) -> None:
     Path("m.yaml").write_text(POLICY.replace("action: ALLOW", "action: DENY"))
     words = ("explain", "-v", "-f", "m.yaml", "--from", "sa:default/b", "--to", "pod:default/p", "--port", "80")
     assert "reading denyOnly: deny" in cli(*words).stdout
@@ -256,8 +256,8 @@ def test_a_misspelt_name_is_warned_of_and_with_strict_an_error(cli: Cli, shop: s
     assert "warning[EG0130]: no manifest and no policy has the service account `wbe`" in result.stderr
     assert "help: did you mean sa:shop/web?" in result.stderr
     assert "warning[EG0131]" in result.stderr
-    told = json.loads(cli(*words, "-o", "json").stdout)
-    assert (told["verdict"], [one["code"] for one in told["warnings"]]) == ("deny", ["EG0130"])
+    data = json.loads(cli(*words, "-o", "json").stdout)
+    assert (data["verdict"], [one["code"] for one in data["warnings"]]) == ("deny", ["EG0130"])
     strict = cli(*words, "--strict")
     assert (strict.exit_code, strict.stdout) == (2, "")
     assert "error[EG0130]" in strict.stderr

@@ -32,7 +32,7 @@ def test_what_is_converted_can_be_read_again(cli: Cli) -> None:
     assert spec["rules"] == [{"authorizationSource": {"serviceAccounts": ["shop/cart"]}}]
 
 
-def test_a_loss_is_told_with_its_place(cli: Cli, tmp_path: Path) -> None:
+def test_a_loss_is_reported_with_its_place(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(DENY)
     result = cli("convert", "--to", "xauthorizationpolicy", "-f", "p.yaml")
     assert result.exit_code == 1
@@ -45,11 +45,11 @@ def test_a_loss_is_told_with_its_place(cli: Cli, tmp_path: Path) -> None:
 def test_json_has_the_losses(cli: Cli) -> None:
     both = f"{ALLOW}---{DENY}".replace("name: p", "name: q", 1)
     result = cli("convert", "--to", "xauthorizationpolicy", "-o", "json", "-f", "-", stdin=both)
-    told = json.loads(result.stdout)
+    data = json.loads(result.stdout)
     assert result.exit_code == 1
-    assert [one["metadata"]["name"] for one in told["converted"]] == ["q"]
-    assert [(one["code"], one["underlined"]) for one in told["losses"]] == [("EG7003", "DENY")]
-    assert told["notConverted"] == ["AuthorizationPolicy/shop/p"]
+    assert [one["metadata"]["name"] for one in data["converted"]] == ["q"]
+    assert [(one["code"], one["underlined"]) for one in data["losses"]] == [("EG7003", "DENY")]
+    assert data["notConverted"] == ["AuthorizationPolicy/shop/p"]
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -78,7 +78,7 @@ def test_what_cannot_be_read_is_not_converted(cli: Cli) -> None:
     assert result.stdout == ""
 
 
-def test_a_policy_that_has_no_way_is_told(cli: Cli) -> None:
+def test_a_policy_without_a_conversion_is_reported(cli: Cli) -> None:
     result = cli("convert", "--to", "accesspolicy-v1alpha1", "-f", "-", stdin=ALLOW)
     assert result.exit_code == 1
     assert "warning[EG7001]" in result.stderr

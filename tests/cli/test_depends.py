@@ -1,4 +1,4 @@
-"""Questions that leave something out, and how their ends are written."""
+"""Partial questions, and the forms of their ends."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def ask(cli: Cli, manifests: tuple[str, ...], words: str, command: str = "check"
 def test_all_requests_count_that_a_question_may_mean(
     cli: Cli, folder: Path, ports: str, words: str, answer: str
 ) -> None:
-    status, said = ask(cli, write(folder, RULES, ports), words)
-    assert said.startswith(answer)
+    status, output = ask(cli, write(folder, RULES, ports), words)
+    assert output.startswith(answer)
     assert status == (0 if answer.startswith("ALLOW") else 1)
 
 
@@ -118,19 +118,19 @@ def test_all_requests_count_that_a_question_may_mean(
     ],
 )
 @pytest.mark.parametrize("command", ["check", "explain"])
-def test_an_allowed_request_to_a_port_that_is_no_http_is_told(
+def test_an_allowed_request_to_a_port_that_is_no_http_has_a_note(
     cli: Cli, folder: Path, ports: str, is_hidden: bool, command: str
 ) -> None:
     asked = "--from sa:shop/cart --to service:shop/web --port 80 --method POST --path /charge"
-    status, said = ask(cli, write(folder, RULES, ports), asked, command)
+    status, output = ask(cli, write(folder, RULES, ports), asked, command)
     assert status == 0
-    assert ("Istio's proxy sees bytes (ask without --method)" in said) == is_hidden
+    assert ("Istio's proxy sees bytes (ask without --method)" in output) == is_hidden
 
 
 def test_the_json_of_a_partial_answer_denies_and_has_an_allowed_example(cli: Cli, folder: Path) -> None:
     manifests = write(folder, RULES)
-    _, said = ask(cli, manifests, "--from sa:shop/cart --to service:shop/web --port 80 -o json")
-    answer = json.loads(said)
+    _, output = ask(cli, manifests, "--from sa:shop/cart --to service:shop/web --port 80 -o json")
+    answer = json.loads(output)
     assert answer["verdict"] == "deny"
     example = "--from sa:shop/cart --to service:shop/web --port 80 --method POST --path /charge"
     assert answer["depends"] == {"allow": ["POST /charge"], "deny": ["otherwise"], "example": shlex.split(example)}
@@ -138,14 +138,14 @@ def test_the_json_of_a_partial_answer_denies_and_has_an_allowed_example(cli: Cli
 
 
 def test_explain_shows_the_rule_that_lacks_only_a_method_with_one_caret(cli: Cli, folder: Path) -> None:
-    status, said = ask(cli, write(folder, RULES), "--from sa:shop/cart --to service:shop/web --port 80", "explain")
+    status, output = ask(cli, write(folder, RULES), "--from sa:shop/cart --to service:shop/web --port 80", "explain")
     assert status == 1
-    assert f"\n  {CHARGE}\n" in said
-    assert "AuthorizationPolicy/shop/web rule 0 would allow it with --method POST --path /charge:" in said
-    assert said.count(" ^") == 1
+    assert f"\n  {CHARGE}\n" in output
+    assert "AuthorizationPolicy/shop/web rule 0 would allow it with --method POST --path /charge:" in output
+    assert output.count(" ^") == 1
 
 
-def test_a_rule_that_denies_what_is_no_http_is_said_to_do_that(cli: Cli, folder: Path) -> None:
+def test_a_rule_that_denies_other_bytes_than_http_is_described_so(cli: Cli, folder: Path) -> None:
     admin = """---
 apiVersion: security.istio.io/v1
 kind: AuthorizationPolicy
@@ -153,19 +153,19 @@ metadata: {name: no-admin, namespace: shop}
 spec: {action: DENY, rules: [{to: [{operation: {paths: [/admin]}}]}]}
 """
     words = "--from sa:shop/cart --to service:shop/web --port 80"
-    _, said = ask(cli, write(folder, RULES + admin), words, "explain")
-    assert "AuthorizationPolicy/shop/no-admin rule 0 denies connections without HTTP:\n" in said
-    _, said = ask(cli, write(folder, RULES + admin), f"{words} --method GET --path /admin", "explain")
-    assert "AuthorizationPolicy/shop/no-admin rule 0 denies:\n" in said
+    _, output = ask(cli, write(folder, RULES + admin), words, "explain")
+    assert "AuthorizationPolicy/shop/no-admin rule 0 denies connections without HTTP:\n" in output
+    _, output = ask(cli, write(folder, RULES + admin), f"{words} --method GET --path /admin", "explain")
+    assert "AuthorizationPolicy/shop/no-admin rule 0 denies:\n" in output
     tokens = """---
 apiVersion: security.istio.io/v1
 kind: RequestAuthentication
 metadata: {name: jwt, namespace: shop}
 spec: {jwtRules: [{issuer: "https://issuer.example", jwksUri: "https://issuer.example/jwks"}]}
 """
-    said = ask(cli, write(folder, tokens), words, "explain")[1]
-    assert said.startswith("DEPENDS")
-    assert "without HTTP" not in said
+    output = ask(cli, write(folder, tokens), words, "explain")[1]
+    assert output.startswith("DEPENDS")
+    assert "without HTTP" not in output
 
 
 @pytest.mark.parametrize(
@@ -185,16 +185,16 @@ spec: {jwtRules: [{issuer: "https://issuer.example", jwksUri: "https://issuer.ex
         (TOKENS + CLAIMS, "--no-token", "DENY", 1),
     ],
 )
-def test_a_token_that_a_question_says_nothing_of_may_be_invalid(
+def test_a_token_that_a_question_leaves_out_may_be_invalid(
     cli: Cli, folder: Path, policies: str, words: str, answer: str, status: int
 ) -> None:
     manifests = write(folder, policies)
     asked = f"--from sa:shop/x --to service:shop/web --port 80 {words}"
-    given, said = ask(cli, manifests, asked)
-    assert said.startswith(answer)
+    given, output = ask(cli, manifests, asked)
+    assert output.startswith(answer)
     assert given == status
-    if "for example, with" in said:
-        example = said.partition("for example, with ")[2].splitlines()[0]
+    if "for example, with" in output:
+        example = output.partition("for example, with ")[2].splitlines()[0]
         assert ask(cli, manifests, f"{asked} {example}")[0] == 0
 
 
@@ -221,14 +221,14 @@ INVALID = "and with an invalid token"
         ("DENY", GROUP, "", f"allowed for HTTP with claim group=admin; denied otherwise {INVALID}"),
     ],
 )
-def test_a_rule_about_tokens_is_told_as_it_is_and_not_the_other_way_round(
+def test_a_rule_about_tokens_is_described_as_it_is_and_not_the_other_way_round(
     cli: Cli, folder: Path, action: str, rule: str, words: str, answer: str
 ) -> None:
     manifests = write(folder, TOKENS + RULE.replace("ACTION", action).replace("RULE", rule))
     asked = f"--from sa:shop/x --to service:shop/web --port 80 {words}"
-    _, said = ask(cli, manifests, asked)
-    assert said.startswith(f"DEPENDS  {answer} (add "), said
-    example = said.partition("for example, with ")[2].splitlines()[0]
+    _, output = ask(cli, manifests, asked)
+    assert output.startswith(f"DEPENDS  {answer} (add "), output
+    example = output.partition("for example, with ")[2].splitlines()[0]
     assert ask(cli, manifests, f"{asked} {example}")[0] == 0
 
 
@@ -257,15 +257,17 @@ def test_conditions_have_no_negation_of_a_negation_and_examples_are_plain(
     cli: Cli, folder: Path, rule: str, answer: str, example: str
 ) -> None:
     manifests = write(folder, RULE.replace("ACTION", "DENY").replace("RULE", rule))
-    _, said = ask(cli, manifests, "--from sa:shop/x --to service:shop/web --port 80")
-    assert said.startswith(f"DEPENDS  {answer}"), said
-    assert said.splitlines()[1] == f"  allowed, for example, with {example}"
+    _, output = ask(cli, manifests, "--from sa:shop/x --to service:shop/web --port 80")
+    assert output.startswith(f"DEPENDS  {answer}"), output
+    assert output.splitlines()[1] == f"  allowed, for example, with {example}"
 
 
-def test_a_provider_that_the_mesh_does_not_have_is_told_in_one_sentence(cli: Cli, folder: Path) -> None:
+def test_a_provider_that_the_mesh_does_not_have_is_one_sentence(cli: Cli, folder: Path) -> None:
     policy = RULE.replace("ACTION", "CUSTOM, provider: {name: oidc}").replace("RULE", "{}")
-    _, said = ask(cli, write(folder, policy), "--from sa:shop/x --to service:shop/web --port 80 --method GET")
-    assert said.startswith("DENY  AuthorizationPolicy/shop/web (the mesh has no valid provider oidc) denies it"), said
+    _, output = ask(cli, write(folder, policy), "--from sa:shop/x --to service:shop/web --port 80 --method GET")
+    assert output.startswith("DENY  AuthorizationPolicy/shop/web (the mesh has no valid provider oidc) denies it"), (
+        output
+    )
 
 
 def test_rows_of_tables_keep_their_verdicts(cli: Cli, folder: Path) -> None:
@@ -294,8 +296,8 @@ def test_rows_of_tables_keep_their_verdicts(cli: Cli, folder: Path) -> None:
     ],
 )
 def test_kubectls_words_for_ends_and_names_of_ports(cli: Cli, folder: Path, words: str) -> None:
-    status, said = ask(cli, write(folder, RULES), words)
-    assert said.startswith("ALLOW"), said
+    status, output = ask(cli, write(folder, RULES), words)
+    assert output.startswith("ALLOW"), output
     assert status == 0
 
 
@@ -319,12 +321,12 @@ def test_an_end_or_a_port_that_nothing_has_is_an_error_that_says_what_to_write(
 
 def test_a_host_is_outside_of_the_cluster_where_no_authconfig_decides_about_hosts(cli: Cli, folder: Path) -> None:
     (folder / "m.yaml").write_text(POD.replace("PORTS", HTTP))
-    status, said = ask(cli, ("-f", str(folder)), "--from pod:shop/web --to host:example.com")
-    assert (status, said) == (0, "ALLOW  no policy targets host:example.com\n")
+    status, output = ask(cli, ("-f", str(folder)), "--from pod:shop/web --to host:example.com")
+    assert (status, output) == (0, "ALLOW  no policy targets host:example.com\n")
     authorino = ("-f", str(EXAMPLES / "authorino" / "manifests"))
-    status, said = ask(cli, authorino, "--from anonymous --to host:no-such.example --method GET --path /")
+    status, output = ask(cli, authorino, "--from anonymous --to host:no-such.example --method GET --path /")
     assert status == 1
-    assert said.startswith("DENY  no AuthConfig is for the host")
+    assert output.startswith("DENY  no AuthConfig is for the host")
 
 
 @pytest.mark.parametrize(
@@ -366,8 +368,8 @@ def test_the_address_of_a_service_is_the_service(cli: Cli, folder: Path) -> None
     )
     (folder / "m.yaml").write_text(f"{manifests}{RULES}")
     words = "--from sa:shop/other --port 80 --to"
-    status, said = ask(cli, ("-f", str(folder)), f"{words} ip:10.96.0.7")
-    assert (status, said) == ask(cli, ("-f", str(folder)), f"{words} service:shop/web")
+    status, output = ask(cli, ("-f", str(folder)), f"{words} ip:10.96.0.7")
+    assert (status, output) == ask(cli, ("-f", str(folder)), f"{words} service:shop/web")
     assert status == 1
 
 
@@ -377,7 +379,7 @@ def test_a_denied_tool_call_names_the_tool_and_those_that_the_rule_allows(cli: C
         "--from sa:agents/support --to gateway:agents/tools --method POST --path /mcp --host tickets.example "
         "--external-auth limits.agents:9000=allow --tool"
     )
-    _, said = ask(cli, agents, f"{words} close", "explain")
-    assert "missed it: the request calls the tool close, and the rule allows answer or list\n" in said
-    _, said = ask(cli, agents, f"{words} answr", "explain")
-    assert "(did you mean answer?)" in said
+    _, output = ask(cli, agents, f"{words} close", "explain")
+    assert "missed it: the request calls the tool close, and the rule allows answer or list\n" in output
+    _, output = ask(cli, agents, f"{words} answr", "explain")
+    assert "(did you mean answer?)" in output

@@ -1,4 +1,4 @@
-"""`eastgate describe`: the words of its command line, and what comes out."""
+"""`eastgate describe`: its arguments, and its output."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def draft(tmp_path: Path) -> str:
 
 
 def test_the_drafts_command_works_as_printed(cli: Cli, draft: str) -> None:
-    said = cli("describe", "pods", "pod1", "-f", draft)
-    assert said.exit_code == 0
-    assert "InheritedPolicies:\n  Type                   Name   " in said.stdout
-    assert "Selector={foo: a, bar: 2}" in said.stdout
-    assert "\033" not in said.stdout
+    result = cli("describe", "pods", "pod1", "-f", draft)
+    assert result.exit_code == 0
+    assert "InheritedPolicies:\n  Type                   Name   " in result.stdout
+    assert "Selector={foo: a, bar: 2}" in result.stdout
+    assert "\033" not in result.stdout
 
 
 @pytest.mark.parametrize("words", [["pod/cart"], ["Pods", "cart"], ["pod", "cart", "-n", "shop"], ["po", "shop/cart"]])
@@ -41,9 +41,9 @@ def test_paths_may_follow_the_first_one(cli: Cli, shop: str) -> None:
 
 
 def test_json_has_the_same_keys_for_every_pod(cli: Cli, shop: str) -> None:
-    told = json.loads(cli("describe", "pods", "-f", shop, "-o", "json").stdout)["items"]
-    assert len(told) == 5
-    assert {tuple(one) for one in told} == {tuple(told[0])}
+    data = json.loads(cli("describe", "pods", "-f", shop, "-o", "json").stdout)["items"]
+    assert len(data) == 5
+    assert {tuple(one) for one in data} == {tuple(data[0])}
     one = json.loads(cli("describe", "pod", "cart", "-f", shop, "-o", "json").stdout)
     assert one["mode"]["summary"] == "allow-list"
     (row,) = [row for row in one["effective"][0]["rows"] if row["from"] == ["sa:shop/web"] and row["ports"] == [8080]]
@@ -96,9 +96,9 @@ def test_a_broken_lint_does_not_pass_for_one_without_findings(
         raise ImportError("broken")
 
     monkeypatch.setattr(policies, "lint", broken)
-    told = cli("describe", "policy", "payments-from-cart", "-f", shop)
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert "this is a bug in Eastgate: ImportError: broken" in told.stderr
+    result = cli("describe", "policy", "payments-from-cart", "-f", shop)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "this is a bug in Eastgate: ImportError: broken" in result.stderr
 
 
 def test_kinds_and_names_are_completed(shop: str) -> None:

@@ -1,4 +1,4 @@
-"""A folder with several environments: every command answers for each, and writes what is the same once."""
+"""A folder with several environments: every command answers for each, and writes equal output once."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_policies_beside_something_else_may_be_about_what_runs_elsewhere_too(rep
 
 
 @pytest.mark.parametrize(
-    ("selector", "namespace", "told"),
+    ("selector", "namespace", "rest_of_line"),
     [
         ("{}", "shop", "not decided in prod"),
         ("{}", "other", "not in prod"),
@@ -99,7 +99,7 @@ def test_policies_beside_something_else_may_be_about_what_runs_elsewhere_too(rep
     ],
 )
 def test_policies_for_a_whole_namespace_may_be_about_what_runs_elsewhere(
-    selector: str, namespace: str, told: str, repo: Cli
+    selector: str, namespace: str, rest_of_line: str, repo: Cli
 ) -> None:
     pods = _PODS.replace("name: cart", "name: batch").replace("app: cart", "app: batch")
     pods += f"---\n{_PODS.replace('namespace: shop', 'namespace: other')}"
@@ -109,8 +109,8 @@ def test_policies_for_a_whole_namespace_may_be_about_what_runs_elsewhere(
     _write("repo/prod", pods, policy)
     Path("repo/staging/1.yaml").unlink()
     result = repo("check", "-f", "repo", *_ASK)
-    assert result.stdout.splitlines()[0] == f"ALLOW in dev, staging; {told}"
-    assert result.exit_code == (3 if "not decided" in told else 0)
+    assert result.stdout.splitlines()[0] == f"ALLOW in dev, staging; {rest_of_line}"
+    assert result.exit_code == (3 if "not decided" in rest_of_line else 0)
 
 
 def test_an_environment_without_the_destination_is_named_and_no_error(repo: Cli) -> None:
@@ -467,12 +467,12 @@ def test_a_table_is_run_in_each_environment_that_it_names(repo: Cli) -> None:
     assert repo("test", "t.yaml", "-o", "junit").stdout.count("<testsuite ") == 5
 
 
-@pytest.mark.parametrize(("named", "told"), [("[qa]", "there is no environment `qa`"), ("[]", "fits nothing")])
-def test_a_table_about_no_environment_cannot_pass(repo: Cli, named: str, told: str) -> None:
+@pytest.mark.parametrize(("named", "message"), [("[qa]", "there is no environment `qa`"), ("[]", "fits nothing")])
+def test_a_table_about_no_environment_cannot_pass(repo: Cli, named: str, message: str) -> None:
     Path("t.yaml").write_text(_TABLE.replace("[prod, stag*]", named), encoding="utf-8")
     result = repo("test", "t.yaml")
     assert result.exit_code != 0
-    assert told in result.output
+    assert message in result.output
 
 
 def test_of_many_alike_errors_a_few_are_written_out(repo: Cli) -> None:

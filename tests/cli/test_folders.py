@@ -32,9 +32,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_namespace_is_that_of_what_does_not_say_its_own(cli: Cli) -> None:
-    told = cli("check", "-f", "m", "-n", "shop", *ASK, "-o", "json")
-    assert told.exit_code == 0
-    assert json.loads(told.stdout)["policy"] == "AuthorizationPolicy/shop/p"
+    result = cli("check", "-f", "m", "-n", "shop", *ASK, "-o", "json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["policy"] == "AuthorizationPolicy/shop/p"
     assert cli("check", "-f", "m", *ASK, "-o", "json").exit_code == 0
     assert cli("check", "-f", "m", "-n", "shop", *ASK[:3], "pod:default/web").exit_code == 2
     assert cli("check", "-f", "m", "--set", "namespace=shop", *ASK).exit_code == 0
@@ -72,8 +72,8 @@ spec:
 
 
 def test_an_account_is_named_with_its_namespace_or_that_of_the_command(cli: Cli) -> None:
-    told = cli("check", "-f", "m", "--from", "sa:front", "--to", "pod:shop/web")
-    assert (told.exit_code, "write sa:<namespace>/<name>" in told.stderr) == (2, True)
+    result = cli("check", "-f", "m", "--from", "sa:front", "--to", "pod:shop/web")
+    assert (result.exit_code, "write sa:<namespace>/<name>" in result.stderr) == (2, True)
     assert cli("check", "-f", "m", "-n", "shop", "--from", "sa:front", "--to", "pod:web").exit_code == 0
 
 
@@ -82,9 +82,9 @@ def test_what_is_left_out_is_counted(cli: Cli, folder: Path) -> None:
     (folder / "m/drafts/broken.yaml").write_text(f"{POLICY}bad: [\n")
     assert cli("check", "-f", "m", *ASK).exit_code == 2
     for command in (("check", *ASK), ("explain", *ASK), ("get", "workloads"), ("describe", "pod", "web")):
-        told = cli(*command, "-f", "m", "--exclude", "drafts/", "-v")
-        assert told.exit_code == 0
-        assert "left out 1 file" in told.stderr
+        result = cli(*command, "-f", "m", "--exclude", "drafts/", "-v")
+        assert result.exit_code == 0
+        assert "left out 1 file" in result.stderr
     assert json.loads(cli("lint", "-f", "m", "--exclude", "drafts/", "-o", "json").stdout)["excluded"] == 1
     assert "left out 1 file" in cli("lint", "-f", "m", "--exclude", "drafts/").stdout
     (folder / "m/.eastgateignore").write_text("drafts/\n")
@@ -106,6 +106,6 @@ def test_a_kustomization_is_rendered(cli: Cli, folder: Path, monkeypatch: pytest
 
 
 def test_nothing_on_standard_input_is_an_error(cli: Cli) -> None:
-    told = cli("lint", "-f", "-", stdin="")
-    assert (told.exit_code, "there is nothing in standard input" in told.stdout) == (2, True)
+    result = cli("lint", "-f", "-", stdin="")
+    assert (result.exit_code, "there is nothing in standard input" in result.stdout) == (2, True)
     assert cli("check", "-f", "-", *ASK, stdin="\n").exit_code == 2

@@ -40,9 +40,9 @@ def test_policies_say_what_they_affect(cli: Cli, shop: str) -> None:
     ],
 )
 def test_each_kind_has_its_columns(cli: Cli, shop: str, kind: str, headers: str) -> None:
-    said = cli("get", kind, "-f", shop)
-    assert said.exit_code == 0
-    lines = said.stdout.splitlines()
+    result = cli("get", kind, "-f", shop)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
     assert lines[0].split() == headers.split()
     bare = cli("get", kind, "-f", shop, "--no-headers").stdout.splitlines()
     assert bare == lines[1:]
@@ -59,8 +59,8 @@ def test_gateways_routes_and_backends(cli: Cli) -> None:
 def test_routes_of_two_groups_with_one_name_are_two(cli: Cli, tmp_path: Path) -> None:
     both = route("api", "/linkerd") + gateway_route("api", "/gateway")
     (tmp_path / "m.yaml").write_text(pod() + server() + both + policy("p", ON_ROUTE))
-    told = json.loads(cli("get", "routes", "-o", "json", "-f", str(tmp_path)).stdout)
-    written = {one["apiVersion"]: one["spec"]["rules"][0]["matches"][0]["path"]["value"] for one in told["items"]}
+    data = json.loads(cli("get", "routes", "-o", "json", "-f", str(tmp_path)).stdout)
+    written = {one["apiVersion"]: one["spec"]["rules"][0]["matches"][0]["path"]["value"] for one in data["items"]}
     assert written == {"policy.linkerd.io/v1beta3": "/linkerd", "gateway.networking.k8s.io/v1": "/gateway"}
     lines = cli("get", "routes", "--no-headers", "-f", str(tmp_path)).stdout.splitlines()
     assert sorted(line.split()[-1] for line in lines) == ["0", "1"]
@@ -68,10 +68,10 @@ def test_routes_of_two_groups_with_one_name_are_two(cli: Cli, tmp_path: Path) ->
 
 def test_json_is_a_list_of_the_manifests_as_written(cli: Cli) -> None:
     written = [one for one in yaml.safe_load_all(Path(POLICIES).read_text("utf-8")) if one]
-    told = json.loads(cli("get", "authorizationPolicy", "-o", "json", "-f", POLICIES).stdout)
-    assert (told["apiVersion"], told["kind"]) == ("v1", "List")
-    assert sorted(told["items"], key=str) == sorted(written, key=str)
-    assert yaml.safe_load(cli("get", "authorizationPolicy", "-o", "yaml", "-f", POLICIES).stdout) == told
+    data = json.loads(cli("get", "authorizationPolicy", "-o", "json", "-f", POLICIES).stdout)
+    assert (data["apiVersion"], data["kind"]) == ("v1", "List")
+    assert sorted(data["items"], key=str) == sorted(written, key=str)
+    assert yaml.safe_load(cli("get", "authorizationPolicy", "-o", "yaml", "-f", POLICIES).stdout) == data
     one = json.loads(cli("get", "authorizationPolicy", "no-sandbox", "-o", "json", "-f", POLICIES).stdout)
     assert one["metadata"]["name"] == "no-sandbox"
 
@@ -91,7 +91,7 @@ def test_names_namespaces_and_labels_choose(cli: Cli, shop: str) -> None:
     assert cli("get", "policy/no-sandbox", "-f", shop).exit_code == 0
 
 
-def test_what_is_not_there_is_said_on_standard_error(cli: Cli, shop: str) -> None:
+def test_a_missing_object_is_reported_on_standard_error(cli: Cli, shop: str) -> None:
     nothing = cli("get", "gateways", "-f", shop)
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     assert "no gateways found" in nothing.stderr
@@ -127,7 +127,7 @@ NOW = datetime(2025, 1, 1, tzinfo=UTC)
         ("2026-01-01T00:00:00Z", "<unknown>"),
     ],
 )
-def test_ages_are_told_as_kubectl_tells_them(created: str, age: str) -> None:
+def test_ages_have_the_form_of_kubectl(created: str, age: str) -> None:
     text = f'{{apiVersion: v1, kind: Service, metadata: {{name: s, creationTimestamp: "{created}"}}}}'
     (document,) = read_text("s.yaml", text, positioned=dialects.reads).documents
     assert age_of(document, NOW) == age
@@ -180,6 +180,6 @@ def test_actions_have_colors_where_they_are_wanted(cli: Cli, monkeypatch: pytest
     monkeypatch.delenv("NO_COLOR")
     assert "\033" not in cli(*words).stdout  # a pipe
     monkeypatch.setenv("FORCE_COLOR", "1")
-    said = cli(*words).stdout
-    assert "   \033[31mDENY\033[0m     1 " in said
-    assert "   \033[32mALLOW\033[0m    1 " in said
+    output = cli(*words).stdout
+    assert "   \033[31mDENY\033[0m     1 " in output
+    assert "   \033[32mALLOW\033[0m    1 " in output

@@ -1,4 +1,4 @@
-"""`eastgate graph`: the words of its command line, and what comes out."""
+"""`eastgate graph`: its arguments, and its output."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ spec: {workloadSelector: {labels: {app: cart}}}
 
 
 @pytest.mark.parametrize("form", ["text", "json", "csv", "dot", "mermaid", "svg", "html"])
-def test_what_is_not_read_is_said(cli: Cli, shop: str, tmp_path: Path, form: str) -> None:
+def test_unread_objects_are_reported(cli: Cli, shop: str, tmp_path: Path, form: str) -> None:
     (tmp_path / "unread.yaml").write_text(UNREAD, "utf-8")
     shown = cli("graph", shop, str(tmp_path), "-o", form)
     assert shown.exit_code == 3
@@ -118,7 +118,7 @@ def test_edges_that_an_unread_policy_could_change_have_a_question_mark(cli: Cli,
     assert {edge["verdict"] for edge in edges} <= {"allow", "depends"}
 
 
-def test_a_policy_with_errors_closes_what_it_targets_and_is_said(cli: Cli, shop: str, tmp_path: Path) -> None:
+def test_a_policy_with_errors_closes_its_targets_and_is_reported(cli: Cli, shop: str, tmp_path: Path) -> None:
     broken = """
 apiVersion: gateway.networking.x-k8s.io/v1alpha2
 kind: AuthorizationPolicy

@@ -1,4 +1,4 @@
-"""Whose certificates a mesh uses, and how else callers may be known: what the options of `up` come to."""
+"""The certificates of a mesh and other ways to identify callers: the effect of the options of `up`."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def test_an_issuer_speaks_for_the_trust_domain(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        (["--spire", "/run/agent.sock", "--ca", "ca"], "an authority and a federation of its own"),
-        (["--spire", "/run/agent.sock", "--federate", "a.example"], "an authority and a federation of its own"),
+        (["--spire", "/run/agent.sock", "--ca", "ca"], "a CA and a federation of its own"),
+        (["--spire", "/run/agent.sock", "--federate", "a.example"], "a CA and a federation of its own"),
         (["--federate", "a.example=missing.pem"], "missing.pem"),
         (["--federate", "Not a domain"], "trust domain"),
         (["--token-issuer", "https://i.example"], "an issuer and its keys"),
@@ -82,10 +82,10 @@ def test_an_issuer_speaks_for_the_trust_domain(tmp_path: Path) -> None:
         (["--token-issuer", "https://i.example", "--token-keys", "list.json"], "JSON Web Key Set"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_starts(tmp_path: Path, options: list[str], said: str) -> None:
+def test_invalid_options_are_reported_before_anything_starts(tmp_path: Path, options: list[str], message: str) -> None:
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: []}\n")
     there = [str(tmp_path / one) if one.endswith("list.json") else one for one in options]
     result = CliRunner().invoke(main, ["up", "-f", str(tmp_path / "pod.yaml"), *there])
     assert result.exit_code == 2
-    assert said in result.output
+    assert message in result.output

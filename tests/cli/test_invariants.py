@@ -86,9 +86,9 @@ def test_a_folder_is_searched_for_both_kinds(cli: Cli) -> None:
 
 
 def test_one_that_does_not_shows_the_request_the_line_and_the_policy(cli: Cli) -> None:
-    status, told = run(cli, invariant(ONLY_WEB))
+    status, output = run(cli, invariant(ONLY_WEB))
     assert status == 1
-    assert told == (
+    assert output == (
         "FAIL i.yaml:7 i: only\n"
         "     another caller's request is allowed: sa:shop/cart -> pod:shop/cards port 8443: "
         "AuthorizationPolicy/shop/cards rule 0 allows it\n"
@@ -107,9 +107,9 @@ def test_one_that_does_not_shows_the_request_the_line_and_the_policy(cli: Cli) -
 
 
 def test_the_same_as_data(cli: Cli) -> None:
-    told = statement_of(cli, invariant(ONLY_WEB))
-    example = told["counterexample"]
-    assert told["standing"] == "broken"
+    statement = statement_of(cli, invariant(ONLY_WEB))
+    example = statement["counterexample"]
+    assert statement["standing"] == "broken"
     assert isinstance(example, dict)
     assert example["arguments"] == ["--from", "sa:shop/cart", "--to", "pod:shop/cards", "--port", "8443"]
     assert (example["verdict"], example["policy"], example["rule"]) == ("allow", "AuthorizationPolicy/shop/cards", 0)
@@ -119,8 +119,8 @@ def test_the_same_as_data(cli: Cli) -> None:
 
 
 def test_the_same_in_junit(cli: Cli) -> None:
-    told = run(cli, invariant(ONLY_WEB), invariant(ONLY_CART, "j"), words=("-o", "junit"))[1]
-    root = ET.fromstring(told)  # noqa: S314 - it is ours
+    result = run(cli, invariant(ONLY_WEB), invariant(ONLY_CART, "j"), words=("-o", "junit"))[1]
+    root = ET.fromstring(result)  # noqa: S314 - it is ours
     assert (root.get("tests"), root.get("failures")) == ("2", "1")
     failure = root.find(".//failure")
     assert failure is not None
@@ -129,8 +129,8 @@ def test_the_same_in_junit(cli: Cli) -> None:
 
 def test_the_command_can_be_pasted_also_for_what_does_not_exist_yet(cli: Cli) -> None:
     anywhere = "never: {from: {any: true}, to: {pods: {matchLabels: {data: cards}}}, ports: [80]}"
-    told = statement_of(cli, invariant(anywhere, more="includeFuture: true"))
-    example = told["counterexample"]
+    statement = statement_of(cli, invariant(anywhere, more="includeFuture: true"))
+    example = statement["counterexample"]
     assert isinstance(example, dict)
     assert example["exists"] is False
     words = shlex.split(str(example["command"]))
@@ -144,8 +144,8 @@ def test_the_command_can_be_pasted_also_for_what_does_not_exist_yet(cli: Cli) ->
 def test_inline_objects_and_settings_are_in_the_command(cli: Cli) -> None:
     more = "settings: {trustDomain: td}\n  objects: [{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: shop}}]"
     never = "never: {from: {any: true}, to: {pods: {}}}"
-    told = statement_of(cli, invariant(never, more=f"existingOnly: true\n  {more}"))
-    example = told["counterexample"]
+    statement = statement_of(cli, invariant(never, more=f"existingOnly: true\n  {more}"))
+    example = statement["counterexample"]
     assert isinstance(example, dict)
     words = shlex.split(str(example["command"]))
     assert cli(*words[5:], stdin=words[2]).exit_code == 0
@@ -155,10 +155,10 @@ def test_inline_objects_and_settings_are_in_the_command(cli: Cli) -> None:
 def test_always(cli: Cli) -> None:
     always = f"always: {{from: {{serviceAccounts: [shop/cart]}}, to: {IN_SHOP}, ports: [8443]}}"
     assert run(cli, invariant(always))[0] == 0
-    status, told = run(cli, invariant(always.replace("8443", "8444")))
+    status, output = run(cli, invariant(always.replace("8443", "8444")))
     assert status == 1
-    assert "a request that must always be allowed is denied" in told
-    assert "to change: AuthorizationPolicy/shop/cards" in told
+    assert "a request that must always be allowed is denied" in output
+    assert "to change: AuthorizationPolicy/shop/cards" in output
 
 
 def test_a_service_is_asked_about_at_its_own_ports(cli: Cli) -> None:
@@ -167,7 +167,7 @@ def test_a_service_is_asked_about_at_its_own_ports(cli: Cli) -> None:
     assert run(cli, invariant(only.replace("shop/web", "shop/cart")))[0] == 0
 
 
-# Whom a statement is about
+# The callers of a statement
 
 
 def test_who_does_not_exist_yet_counts_where_the_selector_covers_it(cli: Cli) -> None:
@@ -175,9 +175,9 @@ def test_who_does_not_exist_yet_counts_where_the_selector_covers_it(cli: Cli) ->
     outside = f"never: {{from: {{except: {{namespaces: {{matchLabels: {{pci: 'true'}}}}}}}}, to: {IN_SHOP}}}"
     inside = f"never: {{from: {{namespaces: {{matchLabels: {{pci: 'true'}}}}}}, to: {IN_SHOP}}}"
     assert "sa:new/any-other -> pod:shop/cards" in run(cli, invariant(outside))[1]
-    told = run(cli, invariant(inside))[1]
-    assert "sa:new/any-other -> pod:shop/cards" in told
-    assert "the caller's namespace does not exist yet, and would be labelled pci=true" in told
+    result = run(cli, invariant(inside))[1]
+    assert "sa:new/any-other -> pod:shop/cards" in result
+    assert "the caller's namespace does not exist yet, and would be labelled pci=true" in result
 
 
 def test_trust_domains(cli: Cli) -> None:
@@ -221,18 +221,18 @@ def test_labels_that_no_workload_has_are_warned_of(cli: Cli) -> None:
 @pytest.mark.parametrize("more", ["", "existingOnly: true"])
 def test_labels_that_no_workload_has_make_it_about_nothing(cli: Cli, more: str) -> None:
     never = "never: {from: {any: true}, to: {pods: {matchLabels: {app: none}}}}"
-    status, told = run(cli, invariant(never, more=more))
+    status, output = run(cli, invariant(never, more=more))
     assert status == 1
-    assert "not proven: no manifest declares its destinations" in told
+    assert "not proven: no manifest declares its destinations" in output
 
 
 def test_what_is_not_read_keeps_it_from_being_proven(cli: Cli) -> None:
     network = "---\napiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: {name: closed, namespace: shop}\n"
     Path("m.yaml").write_text(WORLD + network + "spec: {endpointSelector: {}}\n")
     always = f"always: {{from: {{serviceAccounts: [shop/cart]}}, to: {IN_SHOP}, ports: [8443]}}"
-    status, told = run(cli, invariant(always))
+    status, output = run(cli, invariant(always))
     assert status == 1
-    assert "not proven: unread objects could change it: 1 CiliumNetworkPolicy" in told
+    assert "not proven: unread objects could change it: 1 CiliumNetworkPolicy" in output
     assert run(cli, invariant(always, more="unread: ignore"))[0] == 0
     assert run(cli, invariant(ONLY_CART))[0] == 0  # it can only deny more
 
@@ -240,20 +240,20 @@ def test_what_is_not_read_keeps_it_from_being_proven(cli: Cli) -> None:
 def test_a_policy_that_cannot_be_read_keeps_it_from_being_proven(cli: Cli) -> None:
     broken = WORLD.partition("---\napiVersion: gateway")[2].replace("name: cards,", "name: b,").replace("ALLOW", "ALOW")
     Path("m.yaml").write_text(WORLD + "---\napiVersion: gateway" + broken)
-    status, told = run(cli, invariant(ONLY_CART))
+    status, output = run(cli, invariant(ONLY_CART))
     assert status == 1
-    assert "not proven: AuthorizationPolicy/shop/b cannot be read (m.yaml:" in told
-    assert "0 passed, 2 failed" in told
+    assert "not proven: AuthorizationPolicy/shop/b cannot be read (m.yaml:" in output
+    assert "0 passed, 2 failed" in output
 
 
 def test_too_many_labels_are_not_proven_unless_only_what_exists_counts(cli: Cli) -> None:
     policy = WORLD.partition("---\napiVersion: gateway")[2]
     more = (policy.replace("name: cards,", f"name: p{n},").replace("data: cards", f"key{n}: v") for n in range(13))
     Path("m.yaml").write_text(WORLD + "".join(f"---\napiVersion: gateway{each}" for each in more))
-    status, told = run(cli, invariant(ONLY_CART, more="includeFuture: true"))
+    status, output = run(cli, invariant(ONLY_CART, more="includeFuture: true"))
     assert status == 1
     assert (
-        "not proven: it is not proven for workloads that do not exist yet: policies select by too many labels" in told
+        "not proven: it is not proven for workloads that do not exist yet: policies select by too many labels" in output
     )
     assert run(cli, invariant(ONLY_CART))[0] == 0
 

@@ -1,4 +1,4 @@
-"""What a command does not need is not imported: starting is most of the time of a short command."""
+"""A command does not import modules that it does not need: starting is most of the time of a short command."""
 
 from __future__ import annotations
 

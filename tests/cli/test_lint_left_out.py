@@ -1,4 +1,4 @@
-"""What cannot be read is no policy: no finding says that it repeats or precedes another."""
+"""An unreadable policy does not count in findings: no finding compares another policy with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lint` at the root of a repository: what it says once, what it does not say, and its exit status."""
+"""`lint` at the root of a repository: its findings, its silence, and its exit status."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_links_that_lead_out_are_one_block_and_a_part_that_is_not_read(cli: Cli)
     assert left in asked.output
 
 
-# What is said once
+# Findings that are written once
 
 
 def test_files_that_hold_variants_of_the_same_objects_are_one_finding(cli: Cli) -> None:
@@ -134,7 +134,7 @@ def test_what_is_left_out_for_one_reason_is_one_line_for_all_environments(cli: C
     assert cli("lint", "m", "-v").output.count("left out: ") == 2
 
 
-# What is no finding
+# Not a finding
 
 
 def test_a_folder_of_examples_with_objects_of_one_name_is_several_environments(cli: Cli) -> None:
@@ -214,7 +214,7 @@ def test_what_another_environment_of_the_same_cluster_has_is_not_missing(cli: Cl
 
 
 @pytest.mark.real  # builds are processes
-def test_template_text_is_told_once_and_is_no_environment(cli: Cli) -> None:
+def test_template_text_is_reported_once_and_is_no_environment(cli: Cli) -> None:
     _copied("templates")
     done = cli("lint", "m")
     assert done.exit_code == 3

@@ -1,4 +1,4 @@
-"""Invariants of a team that has network policies: callers by labels, what exists, and what does not exist yet."""
+"""Invariants of a team with network policies: callers by labels, with and without existing workloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `up` says of who gets in after a change, compared with who does."""
+"""The report of `up` about allowed callers after a change, compared with real calls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _is_open(cli: Cli, port: int) -> bool:
     return cli("call", "--name", "open", *words).exit_code == 0
 
 
-def test_the_ports_of_a_workload_are_told_apart(cli: Cli, mesh: Up) -> None:
+def test_the_ports_of_a_workload_are_separate(cli: Cli, mesh: Up) -> None:
     path = mesh.manifests / "servers.yaml"
     opened, closed = {"before": "allow-list", "now": "open"}, {"before": "open", "now": "allow-list"}
     path.write_text(_server(9090))
@@ -43,9 +43,9 @@ def test_the_ports_of_a_workload_are_told_apart(cli: Cli, mesh: Up) -> None:
     assert mesh.until("enforced")["modes"] == {"shop/cart:8080": closed}
     assert (_is_open(cli, 8080), _is_open(cli, 9090)) == (False, False)
     path.write_text(_server(9090))
-    while not (told := mesh.until("enforced"))["removed"]:
+    while not (event := mesh.until("enforced"))["removed"]:
         pass
-    assert told["modes"] == {"shop/cart:8080": opened}
+    assert event["modes"] == {"shop/cart:8080": opened}
     assert (_is_open(cli, 8080), _is_open(cli, 9090)) == (True, False)
     path.unlink()
     assert mesh.until("enforced")["modes"] == {"shop/cart:9090": opened}

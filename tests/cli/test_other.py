@@ -68,9 +68,9 @@ def test_every_command_has_help(cli: Cli) -> None:
     ],
 )
 def test_a_misspelt_command_or_option_gets_a_suggestion(cli: Cli, words: tuple[str, ...], meant: str) -> None:
-    said = cli(*words)
-    assert said.exit_code == 2
-    assert meant in said.stderr
+    result = cli(*words)
+    assert result.exit_code == 2
+    assert meant in result.stderr
 
 
 def test_a_command_that_is_like_none_gets_no_suggestion(cli: Cli) -> None:

@@ -1,4 +1,4 @@
-"""Commands that are printed can be pasted, and show what the line before them says."""
+"""Printed commands can be pasted, and their output agrees with the line before them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Cli = Callable[..., Result]
 
 
 def commands(output: str) -> list[str]:
-    """Return the commands of an output, each with what is piped into it."""
+    """Return the commands in an output, each with its piped input."""
     found = (re.search(r"(printf %s .* \| )?\beastgate (check|explain) .*", line) for line in output.splitlines())
     return [match[0] for match in found if match is not None]
 

@@ -1,4 +1,4 @@
-"""A bar for whoever waits: on a terminal only, and only after a while."""
+"""A progress bar: on a terminal only, and only after a while."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_nobody_sees_a_bar_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_has_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with progress("reading") as show:
         assert show is None
@@ -34,7 +34,7 @@ def test_work_that_is_soon_done_shows_nothing(monkeypatch: pytest.MonkeyPatch) -
 def test_long_work_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(module, "_DELAY_SECONDS", 0.0)
     with progress("reading manifests") as show:
         assert show is not None
         show(1, 4)

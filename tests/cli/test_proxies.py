@@ -1,4 +1,4 @@
-"""Commands tell of Istio's policies that are not in force, or may not be."""
+"""Commands report Istio's policies that are not in force, or may not be."""
 
 from __future__ import annotations
 

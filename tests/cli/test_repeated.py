@@ -1,4 +1,4 @@
-"""Headers and query parameters that are there several times, as words of a command and of a table."""
+"""Repeated headers and query parameters, in arguments of a command and in a table."""
 
 from __future__ import annotations
 

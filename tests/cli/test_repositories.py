@@ -24,7 +24,7 @@ COMMANDS = {
     "diff": ["diff", ".", "."],
 }
 UNREADABLE = {"malformed", "flux-hostile", "charts-siblings"}
-"""The layouts of which nothing, or hardly anything, can be read; where there is no helm, a folder of charts."""
+"""The layouts without a readable part, or almost; without helm, a folder of charts."""
 
 
 @pytest.fixture(autouse=True, scope="module")

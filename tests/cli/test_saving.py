@@ -1,4 +1,4 @@
-"""However a file is saved, its policies stay in force while it is empty, half written or not there."""
+"""For every way to save a file, its policies stay in force while it is empty, half written or missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CALLS = {
     "b": ("--from", "sa:shop/web", "--to", "pod:shop/payments", "--port", "8443"),
 }
 _WITHOUT = ("cluster.yaml", "policies.yaml")
-_PAUSE = 1.0  # long enough for what is half written to be read several times
+_PAUSE = 1.0  # long enough for several readings of a half-written file
 
 
 def _deny(name: str, app: str, more: str = "") -> str:
@@ -47,12 +47,12 @@ def mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 
 
 def _allowed(cli: Cli) -> set[str]:
-    """The calls that get in, of those that the policies deny."""
+    """The allowed calls, among those that the policies deny."""
     return {name for name, words in _CALLS.items() if cli("call", "--name", "saving", *words).exit_code == 0}
 
 
 def _watch(cli: Cli) -> None:
-    """Make the calls again and again for as long as a pause takes."""
+    """Repeat the calls for as long as a pause takes."""
     ends = time.monotonic() + _PAUSE
     while time.monotonic() < ends:
         assert _allowed(cli) == set()

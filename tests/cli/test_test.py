@@ -301,12 +301,12 @@ def test_misspelt_names_and_methods_are_warned_of_where_they_stand(cli: Cli, sho
         (8, "sa:shpo/cart", "did you mean sa:shop/cart?"),
         (13, "get", "write GET"),
     ):
-        [said] = [one for one in result.stderr.split("\n\n") if f"--> t.yaml:{line}:" in one]
-        assert said.startswith("warning[EG013")
-        assert "^" * len(underlined) in said
-        assert said.endswith(f"= help: {meant}")
-    told = json.loads(cli("test", "--follow", "t.yaml", "-o", "json").stdout)
-    assert [one["underlined"] for one in told["diagnostics"]] == ["sa:shop/catr", "sa:shpo/cart", "get"]
+        [warning] = [one for one in result.stderr.split("\n\n") if f"--> t.yaml:{line}:" in one]
+        assert warning.startswith("warning[EG013")
+        assert "^" * len(underlined) in warning
+        assert warning.endswith(f"= help: {meant}")
+    data = json.loads(cli("test", "--follow", "t.yaml", "-o", "json").stdout)
+    assert [one["underlined"] for one in data["diagnostics"]] == ["sa:shop/catr", "sa:shpo/cart", "get"]
 
 
 def test_with_strict_they_fail_their_cases(cli: Cli, shop: str) -> None:

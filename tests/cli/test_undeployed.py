@@ -1,4 +1,4 @@
-"""Policies and workloads that a repository holds and none of its environments has are named where they could matter."""
+"""Policies and workloads of a repository that no environment has are named where they could matter."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def test_a_policy_beside_a_kustomization_that_does_not_name_it_is_named(
 ) -> None:
     _overlays(*names)
     _write({"overlays/prod/closed.yaml": policy})
-    told = repo("check", ".", *ASK)
-    assert (told.exit_code, told.stdout.startswith(f"ALLOW {DEPLOYED} ")) == (3, True)
-    assert "(no environment has it), of which 1 " in told.stdout
-    assert "overlays/prod/closed.yaml:1" in told.stdout
+    result = repo("check", ".", *ASK)
+    assert (result.exit_code, result.stdout.startswith(f"ALLOW {DEPLOYED} ")) == (3, True)
+    assert "(no environment has it), of which 1 " in result.stdout
+    assert "overlays/prod/closed.yaml:1" in result.stdout
     linted = repo("lint", ".", "-o", "json")
     (finding,) = [each for each in _findings(json.loads(linted.stdout)) if each["code"] == "EG1044"]
     assert (linted.exit_code, finding["severity"]) == (0, "info")
@@ -100,8 +100,8 @@ def test_what_is_denied_anyway_needs_no_word(repo: Cli) -> None:
     _overlays("prod")
     _write({"overlays/prod/kustomization.yaml": "resources: [pods.yaml, closed.yaml]\n"})
     _write({"overlays/prod/closed.yaml": CLOSED, "overlays/prod/more.yaml": NOBODY})
-    told = repo("check", ".", *ASK)
-    assert (told.exit_code, DEPLOYED in told.stdout) == (1, False)
+    result = repo("check", ".", *ASK)
+    assert (result.exit_code, DEPLOYED in result.stdout) == (1, False)
 
 
 @pytest.mark.parametrize("names", [("prod",), ("dev", "prod")])
@@ -131,9 +131,9 @@ def test_what_argo_cd_excludes_is_no_part_of_its_environment(names: tuple[str, .
     for name in names:
         _write({f"argocd/{name}.yaml": APPLICATION.replace("NAME", name), f"{name}/all.yaml": PODS})
     _write({"apps/p.yaml": CLOSED})
-    told = repo("check", ".", *ASK)
-    assert (told.exit_code, told.stdout.startswith(f"ALLOW {DEPLOYED} ")) == (3, True)
-    assert "apps/p.yaml:1" in told.stdout
+    result = repo("check", ".", *ASK)
+    assert (result.exit_code, result.stdout.startswith(f"ALLOW {DEPLOYED} ")) == (3, True)
+    assert "apps/p.yaml:1" in result.stdout
 
 
 def test_what_one_application_excludes_another_one_may_deploy(repo: Cli) -> None:
@@ -163,17 +163,17 @@ def test_an_environment_that_lacks_the_destination_is_still_one_that_lacks_it(re
     _overlays("prod")
     _write({"overlays/dev/kustomization.yaml": "resources: [web.yaml]\n"})
     _write({"overlays/dev/web.yaml": PODS.replace("name: api", "name: other"), "overlays/dev/closed.yaml": CLOSED})
-    told = repo("check", ".", *ASK)
-    assert told.stdout.splitlines()[0] == f"ALLOW {DEPLOYED} in prod; not in dev"
-    assert told.exit_code == 3
+    result = repo("check", ".", *ASK)
+    assert result.stdout.splitlines()[0] == f"ALLOW {DEPLOYED} in prod; not in dev"
+    assert result.exit_code == 3
 
 
 def test_a_graph_marks_what_such_a_policy_could_deny(repo: Cli) -> None:
     _overlays("prod")
     _write({"overlays/prod/closed.yaml": CLOSED})
-    told = repo("graph", ".")
-    assert (told.exit_code, "allow?" in told.stdout) == (3, True)
-    assert "no environment has it" in told.stdout
+    result = repo("graph", ".")
+    assert (result.exit_code, "allow?" in result.stdout) == (3, True)
+    assert "no environment has it" in result.stdout
 
 
 FLUX = """\
@@ -217,8 +217,8 @@ def test_a_policy_that_its_tool_does_not_apply_is_named_where_it_would_deny(repo
     closed = CLOSED.replace("name: closed", "name: closed, annotations: {argocd.argoproj.io/hook: Skip}")
     root = APPLICATION.replace("NAME", "apps").replace("p*.yaml", "")
     _write({"root.yaml": root, "apps/pods.yaml": PODS, "apps/closed.yaml": closed})
-    told = repo("check", ".", *ASK)
-    assert (told.exit_code, told.stdout.startswith(f"ALLOW {DEPLOYED} ")) == (3, True)
+    result = repo("check", ".", *ASK)
+    assert (result.exit_code, result.stdout.startswith(f"ALLOW {DEPLOYED} ")) == (3, True)
 
 
 def test_files_that_templates_read_are_parts_of_their_chart(repo: Cli) -> None:

@@ -1,4 +1,4 @@
-"""`up`: the mesh as a process of its own, followed by its events, and however it ends."""
+"""`up`: the mesh as a process of its own, followed by its events, and each way to end it."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def mesh(tmp_path_factory: pytest.TempPathFactory, metrics_port: int) -> Iterato
 
 
 def called(cli: Cli, *words: str) -> Event:
-    told: Event = json.loads(cli("call", "--name", "shop", "-o", "json", *words).stdout)
-    return told
+    event: Event = json.loads(cli("call", "--name", "shop", "-o", "json", *words).stdout)
+    return event
 
 
 def ask(mesh: Up, what: str) -> Event:
@@ -78,7 +78,7 @@ def ask(mesh: Up, what: str) -> Event:
 # While it runs
 
 
-def test_it_says_who_is_there(mesh: Up) -> None:
+def test_it_lists_its_workloads(mesh: Up) -> None:
     started = json.loads(mesh.lines[0])
     assert started["event"] == "started"
     cart = next(one for one in started["workloads"] if one["workload"] == "shop/cart")
@@ -212,12 +212,12 @@ def test_a_name_is_for_one_mesh(cli: Cli, mesh: Up, shop: str) -> None:
 
 
 def test_a_policy_that_no_proxy_can_enforce_closes_its_port_and_is_loud(cli: Cli, tmp_path: Path) -> None:
-    """What was addressed to a Service is known to a waypoint, and to no sidecar."""
+    """A waypoint knows that a request was addressed to a Service, and a sidecar does not."""
     ambient = ("--set", "meshMode=ambient", "--set", "serviceTarget=traffic")
     with up(tmp_path, *ambient, name="closed", without=("policies.yaml", "cluster.yaml")) as running:
         (running.manifests / "traffic.yaml").write_text(ON_A_SERVICE)
-        told = running.until("notEnforced")
-        assert (told["workload"], told["port"]) == ("shop/cart", 8080)
+        event = running.until("notEnforced")
+        assert (event["workload"], event["port"]) == ("shop/cart", 8080)
         assert "shop/cart port 8080" in running.until("partlyEnforced")["closed"]
         done = cli("call", "--name", "closed", *WEB_TO_CART)
         assert "proxy:  deny: closed: a policy here cannot be enforced" in done.stdout
@@ -229,7 +229,7 @@ def test_a_policy_that_no_proxy_can_enforce_closes_its_port_and_is_loud(cli: Cli
         assert cli("call", "--name", "closed", *WEB_TO_CART).exit_code == 0
 
 
-# What is wrong at the start
+# Errors at the start
 
 
 def test_manifests_with_errors_start_nothing(cli: Cli, tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_manifests_with_errors_start_nothing(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((), "give files or folders with -f"),
         (("-f", "-"), "standard input cannot be watched"),
@@ -264,13 +264,13 @@ def test_manifests_with_errors_start_nothing(cli: Cli, tmp_path: Path) -> None:
         (("-f", "{shop}", "--name", "Not/A/Name"), "cannot be the name of a mesh"),
     ],
 )
-def test_options_that_cannot_be(cli: Cli, shop: str, words: tuple[str, ...], said: str) -> None:
+def test_options_that_cannot_be(cli: Cli, shop: str, words: tuple[str, ...], message: str) -> None:
     done = cli("up", *(word.format(shop=shop) for word in words))
     assert done.exit_code == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
-# How it ends
+# The end
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
@@ -280,13 +280,13 @@ def test_nothing_remains(number: signal.Signals, tmp_path: Path) -> None:
         assert len(pids) == 6  # an Envoy for each workload, and the reaper
         assert running.folder.exists()
         running.process.send_signal(number)
-        said = running.end()
+        errors = running.end()
         ends = time.monotonic() + PATIENCE
         while (left := remains(pids, running.folder)) and time.monotonic() < ends:
             time.sleep(0.02)
         assert left == []
         assert running.process.returncode == (0 if number != signal.SIGKILL else -signal.SIGKILL)
-        assert said == ""
+        assert errors == ""
 
 
 def test_a_command_can_stop_it(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_a_command_can_stop_it(tmp_path: Path) -> None:
         assert running.process.returncode == 0
 
 
-def test_it_stops_when_nobody_reads_it_any_more(tmp_path: Path, cli: Cli) -> None:
+def test_it_stops_when_its_reader_has_gone(tmp_path: Path, cli: Cli) -> None:
     with runtime_folder():
         command = [*EASTGATE, "up", "-f", str(SHOP), "--name", "pipe"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -308,7 +308,7 @@ def test_it_stops_when_nobody_reads_it_any_more(tmp_path: Path, cli: Cli) -> Non
             assert process.wait(PATIENCE) == 0
 
 
-# What people see
+# Output for people
 
 
 def test_lines_of_text_where_there_is_no_terminal(cli: Cli, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def manifests(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("written", "said", "underlined"),
+    ("written", "expected", "underlined"),
     [
         (ALLOWED, "ALLOWED at 2026-", "14 |       ports: [8080]\n   |              ^^^^^^ port"),
         (
@@ -70,10 +70,12 @@ def manifests(tmp_path: Path) -> Path:
         (SLASH, "the path has an encoded slash", "refused before any rule (400)"),
     ],
 )
-def test_a_line_is_explained_with_the_yaml(cli: Cli, manifests: Path, written: str, said: str, underlined: str) -> None:
+def test_a_line_is_explained_with_the_yaml(
+    cli: Cli, manifests: Path, written: str, expected: str, underlined: str
+) -> None:
     done = cli("why", written, "-f", "shop")
     assert done.exit_code == 0, done.stderr
-    assert said in done.stdout
+    assert expected in done.stdout
     assert underlined in done.stdout
     assert "  today: the manifests still say so\n" in done.stdout
 
@@ -106,12 +108,12 @@ def test_a_whole_log_is_explained_line_by_line(cli: Cli, manifests: Path) -> Non
     done = cli("why", "-", "-f", "shop", stdin="[2026][warning] envoy says\n" + LOG.read_text())
     assert done.exit_code == 0
     assert done.stdout.count("the log: ") == 9  # one for each call
-    assert "left aside 10 lines that tell of no decision" in done.stderr
+    assert "left aside 10 lines without a decision" in done.stderr
 
 
 def test_json_has_the_line_and_what_holds_today(cli: Cli, manifests: Path) -> None:
-    told = json.loads(cli("why", "-", "-f", "shop", "-o", "json", stdin=f"{DENIED_L7}\n{HANDSHAKE}\n").stdout)
-    first, second = told["lines"]
+    data = json.loads(cli("why", "-", "-f", "shop", "-o", "json", stdin=f"{DENIED_L7}\n{HANDSHAKE}\n").stdout)
+    first, second = data["lines"]
     assert first["holds"] is True
     assert first["line"]["decision"] == "403:none-of-2"
     assert first["today"]["stage"] == "allow"
@@ -120,7 +122,7 @@ def test_json_has_the_line_and_what_holds_today(cli: Cli, manifests: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("written", "old", "new", "said", "status"),
+    ("written", "old", "new", "expected", "status"),
     [
         (ALLOWED, "ports: [8080]", "ports: [8081]", "it was allowed, and is denied by the manifests of today", 1),
         (DENIED_L4, "name: no-sandbox", "name: no-tests", "the verdict is the same, but another rule decides today "
@@ -131,8 +133,8 @@ def test_json_has_the_line_and_what_holds_today(cli: Cli, manifests: Path) -> No
         (ALLOWED_L7, "paths: [/v1/charges]", "paths: [/v1/charge]", "it was allowed, and is denied", 1),
     ],
 )  # fmt: skip
-def test_what_changed_since_is_said(
-    cli: Cli, manifests: Path, written: str, old: str, new: str, said: str, status: int
+def test_a_change_since_the_line_is_reported(
+    cli: Cli, manifests: Path, written: str, old: str, new: str, expected: str, status: int
 ) -> None:
     policies = manifests / "policies.yaml"
     text = policies.read_text()
@@ -140,7 +142,7 @@ def test_what_changed_since_is_said(
     policies.write_text(text.replace(old, new))
     done = cli("why", written, "-f", "shop")
     assert done.exit_code == status
-    assert said in done.stdout
+    assert expected in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_a_line_of_something_else_is_an_error(cli: Cli, manifests: Path, written
     assert help_ in done.stderr
 
 
-def test_what_the_log_does_not_tell_is_unknown(cli: Cli, tmp_path: Path) -> None:
+def test_an_attribute_that_is_not_in_the_log_is_unknown(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "world.yaml").write_text(_BY_HEADER)
     verdict = "200:AuthorizationPolicy.policy.linkerd.io/shop/beta#0"
     written = json.loads(ALLOWED_L7) | {"workload/application": None, "workload/inbound": verdict}
@@ -212,8 +214,8 @@ def test_a_running_mesh_knows_its_decisions_by_number(cli: Cli, tmp_path: Path) 
         last = cli("why", "--name", "number", "--last")
         assert (last.exit_code, last.stdout) == (0, cli("why", "--name", "number", "#2").stdout)
         assert "the log: DENIED" in last.stdout
-        [told] = json.loads(cli("why", "--name", "number", "2", "-o", "json").stdout)["lines"]
-        assert (told["line"]["verdict"], told["holds"]) == ("deny", True)
+        [data] = json.loads(cli("why", "--name", "number", "2", "-o", "json").stdout)["lines"]
+        assert (data["line"]["verdict"], data["holds"]) == ("deny", True)
         missing = cli("why", "--name", "number", "3")
         assert missing.exit_code == 2
         assert "help: there are 1 to 2" in missing.stderr
@@ -242,7 +244,7 @@ _INSIDE = "200:Server.policy.linkerd.io/shop/http#0"
         ("cluster-unauthenticated", "127.0.0.1", "403:none-of-1"),
     ],
 )
-def test_in_the_log_of_a_mesh_localhost_is_nobody_in_particular(
+def test_in_the_log_of_a_mesh_localhost_is_no_particular_caller(
     cli: Cli, tmp_path: Path, access: str, source: str, decision: str
 ) -> None:
     (tmp_path / "m.yaml").write_text(_SERVER.replace("ACCESS", access))

@@ -1,4 +1,4 @@
-"""`why` on lines of Istio's own proxies: the line of YAML that decided, what was missed, and whether both agree."""
+"""`why` on lines of Istio's own proxies: the line of YAML that decided, near misses, and agreement of both."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def httpbin(details: str = _DENY, **more: str) -> str:
     return envoy(details, **{"sni": sni, **where, **more})  # type: ignore[arg-type] # all are texts
 
 
-# What decided, and what was missed
+# Deciding rules, and near misses
 
 
 def test_the_rule_that_denied_is_shown_with_its_yaml(cli: Cli) -> None:
@@ -72,7 +72,7 @@ def test_a_line_becomes_its_question(cli: Cli, line: str, question: str) -> None
     assert question in done.stdout, done.stdout + done.stderr
 
 
-def test_addresses_of_pods_tell_who_called_what(cli: Cli, tmp_path: Path) -> None:
+def test_addresses_of_pods_identify_both_ends(cli: Cli, tmp_path: Path) -> None:
     pods = [
         {
             "apiVersion": "v1",
@@ -158,7 +158,7 @@ def test_ztunnel_decides_by_connections(cli: Cli) -> None:
     assert "  today: the manifests still say so" in done.stdout
 
 
-def test_a_workload_without_that_proxy_is_said(cli: Cli) -> None:
+def test_a_workload_without_that_proxy_is_reported(cli: Cli) -> None:
     line = ztunnel(f"{_REJECTED}: allow policies exist, but none allowed")
     done = cli("why", line, *HTTP)
     assert done.exit_code == 0
@@ -229,7 +229,7 @@ def test_a_gateway_is_found_by_the_host_that_it_takes(cli: Cli, to: tuple[str, .
     assert "gateway/istio gateway: denied" in done.stdout
 
 
-# What has changed
+# Changes
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_gateway_is_found_by_the_host_that_it_takes(cli: Cli, to: tuple[str, .
         ),
     ],
 )
-def test_a_difference_is_told(cli: Cli, line: str, files: tuple[str, ...], words: str, status: int) -> None:
+def test_a_difference_is_reported(cli: Cli, line: str, files: tuple[str, ...], words: str, status: int) -> None:
     done = cli("why", line, *files)
     assert (done.exit_code, words in done.stdout) == (status, True), done.stdout
 
@@ -288,7 +288,7 @@ def test_a_whole_log_is_explained_line_by_line(cli: Cli) -> None:
     done = cli("why", "-", *HTTP, stdin=log)
     assert done.exit_code == 0
     assert done.stdout.count("the log: DENIED") == 2
-    assert "left aside 2 lines that tell of no decision" in done.stderr
+    assert "left aside 2 lines without a decision" in done.stderr
 
 
 def test_lines_that_cannot_be_located_are_named_after_the_others(cli: Cli) -> None:

@@ -11,7 +11,7 @@ from eastgate.cluster import WorldObject, interpret
 
 @dataclass
 class FakeManifest:
-    """A manifest whose places say the path that was asked for: what is underlined is the path itself."""
+    """A manifest whose places have the requested path as text: an underlined text is the path itself."""
 
     api_version: str
     kind: str
@@ -30,7 +30,7 @@ def manifest(api_version: str, kind: str, name: str, namespace: str | None = Non
 
 
 def read(api_version: str, kind: str, name: str, namespace: str | None = None, **data: object) -> WorldObject:
-    """An object that must be without errors."""
+    """Read an object, which must have no errors."""
     reporter = Reporter()
     found = interpret(manifest(api_version, kind, name, namespace, **data), reporter)
     assert reporter.diagnostics == []
@@ -39,7 +39,7 @@ def read(api_version: str, kind: str, name: str, namespace: str | None = None, *
 
 
 def errors(api_version: str, kind: str, name: str, namespace: str | None = None, **data: object) -> list[Diagnostic]:
-    """The findings of an object that must be left out."""
+    """Return the findings about an object, which must be left out."""
     reporter = Reporter()
     assert interpret(manifest(api_version, kind, name, namespace, **data), reporter) is None
     return reporter.diagnostics

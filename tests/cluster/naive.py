@@ -1,6 +1,6 @@
 """The world by brute force: every answer computed from the declared objects alone, with no index and no memory.
 
-This is the definition that the real one is checked against, so it is written to be read.
+It is the definition for the real one, so readability comes first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from eastgate.cluster.slices import EndpointSlice
 
 @dataclass(frozen=True)
 class Facts:
-    """All that a policy can see of one workload."""
+    """All properties of one workload that a policy can see."""
 
     pod: Pod | ExternalWorkload
     owners: tuple[Owner, ...]

@@ -1,4 +1,4 @@
-"""What the containers of a pod declare: the ports of init containers, and the probes of the kubelet."""
+"""Declarations of the containers of a pod: the ports of init containers, and the probes of the kubelet."""
 
 from __future__ import annotations
 

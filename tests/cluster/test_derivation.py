@@ -1,4 +1,4 @@
-"""Which workloads there are: real pods, and the pods that controllers stand for."""
+"""The workloads of a world: real pods, and derived pods of controllers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eastgate.cluster import (
     Pod,
     WorldObject,
 )
-from tests.cluster.telling import told
+from tests.cluster.differences import difference
 
 D, RS, SS, DS, J, CJ = "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"
 
@@ -168,17 +168,17 @@ def test_the_derived_workload_goes_when_the_first_pod_comes_and_comes_back_when_
     world = LiveWorld.of([Namespace("a"), made(D, "web")])
     one, two = pod("p1", (D, "web")), pod("p2", (D, "web"))
     came = world.put(one)
-    assert told(came) == {"added": ["a/p1"], "removed": ["a/web"]}
+    assert difference(came) == {"added": ["a/p1"], "removed": ["a/web"]}
     assert world.put(two).workloads == {"a/p2"}
     assert world.remove(one.id).workloads == {"a/p1"}
     went = world.remove(two.id)
-    assert told(went) == {"added": ["a/web"], "removed": ["a/p2"]}
+    assert difference(went) == {"added": ["a/web"], "removed": ["a/p2"]}
 
 
 def test_a_key_that_passes_to_another_workload_is_reported_on_both_sides() -> None:
     world = LiveWorld.of([made(SS, "x")])
     change = world.put(made(D, "x"))
-    assert told(change) == {"added": ["a/x (StatefulSet)"], "changed": ["a/x"]}
+    assert difference(change) == {"added": ["a/x (StatefulSet)"], "changed": ["a/x"]}
 
 
 FIND = [

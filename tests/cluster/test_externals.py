@@ -1,4 +1,4 @@
-"""What is outside of the cluster is a workload, and never a pod."""
+"""A thing outside of the cluster is a workload, and never a pod."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from eastgate.cluster import (
     Target,
     WorldObject,
 )
+from tests.cluster.differences import difference
 from tests.cluster.manifests import errors, read
-from tests.cluster.telling import told
 
 VERSION = "workload.linkerd.io/v1beta1"
 MESH_NAME = "vm.mesh.example.com"
@@ -76,7 +76,7 @@ def test_the_first_version_has_a_spelling_of_its_own() -> None:
     assert (wrong.message, wrong.help) == ("`spec.meshTls` is missing", "write `meshTls: ..` here")
 
 
-def test_what_is_wrong_with_its_name_is_said() -> None:
+def test_errors_in_its_name_are_reported() -> None:
     (wrong,) = errors(VERSION, "ExternalWorkload", "vm", "a", spec={"meshTLS": {"identity": "VM"}})
     assert wrong.message == (
         "`VM` is not the name of a workload in the mesh: it may hold only lower-case letters, digits, '-' and '.', "
@@ -175,7 +175,7 @@ def test_it_has_an_address_like_a_pod() -> None:
 
 def test_it_comes_changes_and_goes() -> None:
     world = LiveWorld()
-    assert told(world.put(VM)) == {"added": [PLAIN]}
+    assert difference(world.put(VM)) == {"added": [PLAIN]}
     assert not world.put(replace(VM, span=Span(SourceText("f.yaml", "x"), 1, 1, 1, 2)))
     for after in (
         replace(VM, labels={}),
@@ -185,11 +185,11 @@ def test_it_comes_changes_and_goes() -> None:
         replace(VM, ips=()),
     ):
         change = world.put(after)
-        assert told(change) == {"changed": [PLAIN]}
+        assert difference(change) == {"changed": [PLAIN]}
         assert change.objects == {VM.id}
-    assert told(world.put(Namespace("a", {"team": "red"}))) == {"changed": [PLAIN]}
+    assert difference(world.put(Namespace("a", {"team": "red"}))) == {"changed": [PLAIN]}
     assert world.namespaces_in_use() == ("a",)
-    assert told(world.remove(VM.id)) == {"removed": [PLAIN]}
+    assert difference(world.remove(VM.id)) == {"removed": [PLAIN]}
     assert not world.remove(VM.id)
     assert world.workloads == {}
 
@@ -198,9 +198,9 @@ def test_a_pod_that_takes_its_key_stands_behind_services_and_it_does_not() -> No
     world = LiveWorld.of([VM, Service("a", "s", {"app": "x"})])
     pod = Pod("a", "vm", {"app": "x"}, ips=VM.ips)
     assert world.pods_of("a/s") == ()
-    assert told(world.put(pod)) == {"added": [KEYED], "changed": [PLAIN], "services": ["a/s"]}
+    assert difference(world.put(pod)) == {"added": [KEYED], "changed": [PLAIN], "services": ["a/s"]}
     assert world.pods_of("a/s") == (PLAIN,)
     assert world.select(PodsMatching("a", Selector())) == {PLAIN}
-    assert told(world.remove(pod.id)) == {"removed": [KEYED], "changed": [PLAIN], "services": ["a/s"]}
+    assert difference(world.remove(pod.id)) == {"removed": [KEYED], "changed": [PLAIN], "services": ["a/s"]}
     assert world.pods_of("a/s") == ()
     assert world.select(PodsMatching("a", Selector())) == frozenset()

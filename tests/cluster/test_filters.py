@@ -103,7 +103,7 @@ def rewrites(value: str) -> dict[str, Any]:
 
 
 UNSUPPORTED: list[tuple[dict[str, Any], str, bool]] = [
-    # a filter, what is said of it, and whether it may refuse requests
+    # a filter, its message, and whether it may refuse requests
     ({"type": "RequestMirror", "requestMirror": {}}, "filter RequestMirror", False),
     ({"type": "ExternalAuth", "externalAuth": {}}, "filter ExternalAuth", True),
     ({"type": "ExtensionRef", "extensionRef": {}}, "filter ExtensionRef", True),

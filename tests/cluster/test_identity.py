@@ -1,4 +1,4 @@
-"""What is a SPIFFE ID in a policy, and what is not (ruling 7)."""
+"""Valid and invalid SPIFFE IDs in a policy (ruling 7)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_full_spiffe_ids_are_accepted(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "start with spiffe://"),
         ("td/a", "start with spiffe://"),
@@ -68,8 +68,8 @@ def test_full_spiffe_ids_are_accepted(text: str) -> None:
         ("spiffe://td/\ud800", "may hold only"),
     ],
 )
-def test_anything_else_is_told_what_is_wrong(text: str, said: str) -> None:
-    assert said in (spiffe_problem(text) or "")
+def test_any_other_text_has_a_problem(text: str, message: str) -> None:
+    assert message in (spiffe_problem(text) or "")
 
 
 @pytest.mark.parametrize(

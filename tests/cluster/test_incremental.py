@@ -1,4 +1,4 @@
-"""Whatever was put and removed on the way: the world is what its objects say, and each change was told."""
+"""After any puts and removals, the world equals one with the same objects, and every change was reported."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class _Slotted(Protocol):
     __slots__: tuple[str, ...]
 
 
-Step = tuple[list[WorldObject], list[int]]  # what to put, and which of the declared to remove
+Step = tuple[list[WorldObject], list[int]]  # objects to put, and declared objects to remove
 steps = st.lists(
     st.tuples(st.lists(objects, max_size=3), st.lists(st.integers(0, 30), max_size=2)), min_size=1, max_size=12
 )
@@ -170,7 +170,7 @@ TARGETS: list[Target] = [
 
 
 def answers(world: LiveWorld) -> dict[str, object]:
-    """What a world answers to everything that can be asked of it."""
+    """All answers of a world."""
     return {
         "objects": dict(world.objects),
         "workloads": dict(world.workloads),
@@ -196,7 +196,7 @@ def answers(world: LiveWorld) -> dict[str, object]:
 
 
 def take(world: LiveWorld, declared: dict[ObjectId, WorldObject], step: Step) -> Change:
-    """One step, in the world and in the plain dictionary of what it should hold."""
+    """One step, in the world and in a plain dictionary of its expected content."""
     put, positions = step
     removed = [list(declared)[n] for n in positions if n < len(declared)]
     for identity in removed:

@@ -1,4 +1,4 @@
-"""What is wrong in Kubernetes data is said, all of it, and where."""
+"""All errors in Kubernetes data are reported, each with its place."""
 
 from __future__ import annotations
 
@@ -282,14 +282,14 @@ WRONG: list[tuple[str, str, dict[str, object], str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("api_version", "kind", "data", "code", "place", "said"), WRONG)
-def test_what_is_wrong_is_said_at_its_place_and_the_object_left_out(
-    api_version: str, kind: str, data: dict[str, object], code: str, place: str, said: str
+@pytest.mark.parametrize(("api_version", "kind", "data", "code", "place", "message"), WRONG)
+def test_an_error_is_reported_at_its_place_and_the_object_left_out(
+    api_version: str, kind: str, data: dict[str, object], code: str, place: str, message: str
 ) -> None:
     (found,) = errors(api_version, kind, "x", None, **data)
     assert found.span is not None
     assert (found.code.id, found.span.underlined) == (code, place)
-    assert said in found.message
+    assert message in found.message
 
 
 def test_all_errors_of_an_object_are_reported_at_once() -> None:
@@ -307,9 +307,9 @@ def test_all_errors_of_an_object_are_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize("value", [1, True, 1.5])
-def test_an_unquoted_label_is_told_how_to_be_quoted_as_it_was_written(value: object) -> None:
+def test_an_unquoted_label_gets_its_own_text_in_quotes_as_help(value: object) -> None:
     (found,) = errors("v1", "Pod", "x", metadata={"labels": {"v": value}})
-    assert found.help == 'write `v: "metadata.labels.v"`'  # in these manifests each value is written as its path
+    assert found.help == 'write `v: "metadata.labels.v"`'  # in these manifests each value is its own path
 
 
 def test_a_label_that_no_quotes_would_mend_is_to_be_a_string() -> None:
@@ -342,7 +342,7 @@ HELPS: list[tuple[str, dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "data", "help_"), HELPS)
-def test_what_to_write_in_a_gateway_or_a_route_is_said(kind: str, data: dict[str, object], help_: str) -> None:
+def test_errors_in_a_gateway_or_a_route_have_a_remedy(kind: str, data: dict[str, object], help_: str) -> None:
     (found,) = errors(GATEWAY, kind, "x", None, **data)
     assert found.help is not None
     assert help_ in found.help

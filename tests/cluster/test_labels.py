@@ -77,7 +77,7 @@ def test_a_selector_reads_as_a_person_would_write_it(selector: Selector, text: s
     assert str(selector) == text
 
 
-def test_the_terms_that_hold_are_told() -> None:
+def test_the_satisfied_terms_are_returned() -> None:
     selector = Selector.of({"app": "reviews", "env": "prod"}, [need("tier", IN, "a"), need("legacy", ABSENT)])
     labels = {"app": "reviews", "tier": "b"}
     assert selector.matched_terms(labels) == ("app: reviews", "!legacy")

@@ -55,6 +55,6 @@ def test_right_names_have_no_problem(problem: Callable[[str], str | None], text:
     assert problem(text) is None
 
 
-@pytest.mark.parametrize(("problem", "text", "said"), BAD)
-def test_wrong_names_are_told_what_is_wrong(problem: Callable[[str], str | None], text: str, said: str) -> None:
-    assert said in (problem(text) or "")
+@pytest.mark.parametrize(("problem", "text", "message"), BAD)
+def test_wrong_names_have_a_problem(problem: Callable[[str], str | None], text: str, message: str) -> None:
+    assert message in (problem(text) or "")

@@ -1,4 +1,4 @@
-"""Workloads that others than Kubernetes make, and Services whose endpoints others name."""
+"""Workloads that operators make, and Services with endpoints from other sources."""
 
 from __future__ import annotations
 

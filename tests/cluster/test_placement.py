@@ -1,4 +1,4 @@
-"""Workloads that are placed have addresses of their own, and share localhost with everybody."""
+"""Placed workloads have addresses of their own, and share localhost with all processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What HTTPRoutes, GRPCRoutes and listeners say, with what Gateway API fills in."""
+"""The content of HTTPRoutes, GRPCRoutes and listeners, with Gateway API's defaults."""
 
 from __future__ import annotations
 
@@ -150,9 +150,7 @@ PATHS: list[tuple[object, PathMatch]] = [
 
 
 @pytest.mark.parametrize(("written", "expected"), PATHS)
-def test_a_path_is_a_prefix_where_nothing_is_said_and_is_kept_as_it_is_written(
-    written: object, expected: PathMatch
-) -> None:
+def test_a_path_is_a_prefix_by_default_and_is_kept_as_it_is_written(written: object, expected: PathMatch) -> None:
     assert match_of(path=written).path == expected
 
 
@@ -179,7 +177,7 @@ BACKENDS: list[tuple[dict[str, object], RouteBackend]] = [
 
 
 @pytest.mark.parametrize(("written", "expected"), BACKENDS)
-def test_a_backend_is_a_service_of_the_routes_own_namespace_where_nothing_else_is_said(
+def test_a_backend_is_by_default_a_service_of_the_routes_own_namespace(
     written: dict[str, object], expected: RouteBackend
 ) -> None:
     ((found,),) = (rule.backends for rule in rules_of(rules=[{"backendRefs": [written]}]))
@@ -218,9 +216,7 @@ ALLOWED: list[tuple[object, AllowedRoutes]] = [
 
 
 @pytest.mark.parametrize(("written", "expected"), ALLOWED)
-def test_a_listener_allows_routes_of_its_own_namespace_where_nothing_is_said(
-    written: object, expected: AllowedRoutes
-) -> None:
+def test_a_listener_allows_by_default_routes_of_its_own_namespace(written: object, expected: AllowedRoutes) -> None:
     listener = {"name": "a", "port": 80, "protocol": "HTTP", "allowedRoutes": written}
     found = read(GATEWAY, "Gateway", "g", spec={"listeners": [listener]})
     assert isinstance(found, Gateway)

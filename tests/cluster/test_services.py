@@ -1,4 +1,4 @@
-"""Which pods stand behind a Service, and where its ports lead."""
+"""The pods behind a Service, and the targets of its ports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.cluster import ContainerPort, Controller, LiveWorld, Pod, PodsOfService, Service, ServicePort, WorldObject
-from tests.cluster.telling import told
+from tests.cluster.differences import difference
 
 WEB = Pod(
     "a", "web", {"app": "web", "env": "prod"}, ports=(ContainerPort(8080, "http"), ContainerPort(9000, "x", "UDP"))
@@ -58,7 +58,7 @@ def test_a_pod_that_is_relabelled_changes_services() -> None:
     world = LiveWorld.of([WEB, DB, Service("a", "web", {"app": "web"}), Service("a", "all", {"env": "prod"})])
     assert world.services_of("a/web") == ("a/all", "a/web")
     change = world.put(Pod("a", "web", {"app": "other", "env": "prod"}))
-    assert told(change) == {"changed": ["a/web"], "services": ["a/web"]}
+    assert difference(change) == {"changed": ["a/web"], "services": ["a/web"]}
     assert world.services_of("a/web") == ("a/all",)
 
 
@@ -66,14 +66,14 @@ def test_a_service_that_comes_or_goes_changes_its_pods() -> None:
     world = LiveWorld.of([WEB, DB])
     service = Service("a", "s", {"app": "web"})
     came = world.put(service)
-    assert told(came) == {"changed": ["a/web"], "services": ["a/s"]}
+    assert difference(came) == {"changed": ["a/web"], "services": ["a/s"]}
     assert came.objects == {service.id}
     again = world.put(Service("a", "s", {"app": "web"}))
     assert not again
     ports = world.put(Service("a", "s", {"app": "web"}, (ServicePort(80, 80),)))
-    assert told(ports) == {"services": ["a/s"]}
+    assert difference(ports) == {"services": ["a/s"]}
     gone = world.remove(service.id)
-    assert told(gone) == {"changed": ["a/web"], "services": ["a/s"]}
+    assert difference(gone) == {"changed": ["a/web"], "services": ["a/s"]}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The quick answer, whether data fits a shape, is the one of the examination that says what is wrong."""
+"""The quick answer, whether data fits a shape, agrees with the examination that reports the errors."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def paths(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | i
 
 @st.composite
 def mutants(draw: st.DrawFn, whole: dict[str, Any]) -> dict[str, Any]:
-    """Draw an object of which up to two values were replaced or removed."""
+    """Draw an object with up to two values replaced or removed."""
     mutant = copy.deepcopy(whole)
     for _ in range(draw(st.integers(1, 2))):
         path = draw(st.sampled_from(paths(mutant)))
@@ -184,7 +184,7 @@ def records(shape: Shape[None], path: str = "") -> Iterator[tuple[str, Record[No
 
 
 def parameters(shape: Record[None]) -> list[str]:
-    """Return what takes the fields of a record, and of those in it that make nothing by themselves."""
+    """Return the parameters for the fields of a record, and of its parts without a type of their own."""
     named = [(parameter(key, of), of.shape) for key, of in shape.fields.items()]
     return [
         name for into, of in named for name in ([into] if into is not None else parameters(cast("Record[None]", of)))

@@ -1,4 +1,4 @@
-"""Namespaces, targets, addresses, grants, and what an update says that it changed."""
+"""Namespaces, targets, addresses, grants, and the reported changes of an update."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from eastgate.cluster import (
     Target,
     WorldObject,
 )
-from tests.cluster.telling import told
+from tests.cluster.differences import difference
 
 A1, A2 = Pod("a", "one", {"app": "x", "tier": "web"}), Pod("a", "two", {"app": "x"})
 A3 = Pod("a", "three", {"tier": "db"})
@@ -115,7 +115,7 @@ MADE: list[WorldObject] = [
     ],
     ids=lambda value: "" if isinstance(value, set) else str(value),
 )
-def test_a_target_means_pods_by_what_made_them_by_whom_they_run_as_or_by_name(target: Target, keys: set[str]) -> None:
+def test_a_target_means_pods_by_their_controller_their_account_or_their_name(target: Target, keys: set[str]) -> None:
     world = LiveWorld.of(MADE)
     assert world.select(target) == keys
     assert {key for key, workload in world.workloads.items() if world.target_matches(target, workload)} == keys
@@ -156,7 +156,7 @@ def test_a_namespace_that_gets_other_labels_or_annotations_changes_its_workloads
 def test_a_pod_changes_with_anything_that_a_policy_can_see(after: Pod) -> None:
     world = LiveWorld.of(PEOPLE)
     change = world.put(after)
-    assert told(change) == {"changed": ["a/one"]}
+    assert difference(change) == {"changed": ["a/one"]}
     assert change.objects == {A1.id}
 
 
@@ -167,12 +167,12 @@ def test_a_pod_that_only_moved_in_its_file_has_not_changed_but_is_found_where_it
     assert world.workloads["a/one"].span is span
 
 
-def test_several_changes_at_once_are_told_as_one() -> None:
+def test_several_changes_at_once_are_reported_as_one() -> None:
     world = LiveWorld.of(PEOPLE)
     other = Pod("a", "three", {"app": "x"})
     service = Service("a", "s", {"app": "x"})
     change = world.update(put=[other, service, A1], remove=[A1.id, A2.id, B1.id])
-    assert told(change) == {
+    assert difference(change) == {
         "added": ["a/three"],
         "removed": ["a/two", "b/one"],
         "changed": ["a/one"],
@@ -197,7 +197,7 @@ def test_gateways_routes_and_service_accounts_come_and_go() -> None:
     assert set(world.objects) == {d.id for d in declared}
     changed = world.put(Gateway("a", "g", gateway_class="x"))
     assert changed.objects == {declared[0].id}
-    assert told(changed) == {}
+    assert difference(changed) == {}
     world.update(remove=[d.id for d in declared])
     assert [*world.gateways, *world.routes, *world.service_accounts, *world.objects] == []
 
@@ -214,7 +214,7 @@ def test_a_backend_comes_and_goes_like_a_gateway() -> None:
     assert not world.put(backend())
     changed = world.put(backend(8080))
     assert changed.objects == {backend().id}
-    assert told(changed) == {}
+    assert difference(changed) == {}
     assert world.backends["a/mcp"].port == 8080
     assert world.remove(backend().id).objects == {backend().id}
     assert [*world.backends, *world.objects] == []
@@ -262,7 +262,7 @@ def test_a_pod_is_found_by_its_address_in_any_spelling() -> None:
     }
 
 
-def test_an_address_that_two_pods_claim_is_nobodys() -> None:
+def test_an_address_that_two_pods_claim_belongs_to_neither() -> None:
     one, two = replace(A1, ips=("10.0.0.1",)), replace(A2, ips=("10.0.0.1",))
     world = LiveWorld.of([one, two])
     assert world.by_ip("10.0.0.1") is None

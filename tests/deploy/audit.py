@@ -1,4 +1,4 @@
-"""What an account asked an API server for, by its audit log, beside what rules of RBAC allow."""
+"""The requests of an account in the audit log of an API server, and the RBAC rules that they did not use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["AuditedRequest", "audit_options", "audited", "unused"]
 
 @dataclass(frozen=True, slots=True)
 class AuditedRequest:
-    """One request: `resource` is with its subresource, if there is one."""
+    """One request. `resource` includes the subresource, if any."""
 
     verb: str
     group: str
@@ -28,7 +28,7 @@ class AuditedRequest:
 
 
 def audit_options(folder: Path, account: str) -> list[str]:
-    """Return the options of an API server that logs what an account `namespace/name` asks for."""
+    """Return the options of an API server that logs the requests of an account `namespace/name`."""
     user = f"system:serviceaccount:{account.replace('/', ':')}"
     policy = {
         "apiVersion": "audit.k8s.io/v1",
@@ -41,7 +41,7 @@ def audit_options(folder: Path, account: str) -> list[str]:
 
 
 def audited(folder: Path) -> list[AuditedRequest]:
-    """Return what was asked for until now, beside the kinds that there are."""
+    """Return the requests so far, except those for API discovery."""
     log = folder / "audit.log"
     lines = log.read_text().splitlines() if log.exists() else []
     return [request for line in lines for request in _requests(json.loads(line))]
@@ -55,12 +55,12 @@ def _requests(event: dict[str, Any]) -> Iterator[AuditedRequest]:
     status = (event.get("responseStatus") or {}).get("code", 0)
     details = (ref.get("apiGroup", ""), resource, ref.get("namespace", ""), ref.get("name", ""), status)
     yield AuditedRequest(event["verb"], *details)
-    if event["verb"] == "patch" and status == 201:  # to apply what is not there yet is to create it
+    if event["verb"] == "patch" and status == 201:  # applying a new object creates it
         yield AuditedRequest("create", *details)
 
 
 def unused(rules: Iterable[dict[str, Any]], requests: Iterable[AuditedRequest]) -> set[tuple[str, str, str]]:
-    """Return verb, group and resource of what rules allow and no request needed."""
+    """Return verb, group and resource of every right that no request used."""
     asked = {(each.verb, each.group, each.resource, each.name) for each in requests}
     nameless = {each[:3] for each in asked}
     missing = set()

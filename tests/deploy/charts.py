@@ -1,4 +1,4 @@
-"""The chart as Helm renders it, and the script that generates what it takes from the code."""
+"""The chart as Helm renders it, and the script that generates parts of the chart from the code."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Object = dict[str, Any]
 
 
 def helm_program() -> Path:
-    """Return where Helm is. Without Go, and where it is not installed, the test is skipped."""
+    """Return the path of Helm. Skip the test if Helm is not installed and cannot be built without Go."""
     if are_missing("helm"):
         give_up("Helm", "install it, or Go to build it")
     return find("helm")
 
 
 def helm(*arguments: str | Path, values: Object | None = None, fails: bool = False) -> str:
-    """Run Helm, with values if given, and return what it prints; with `fails`, what it complains about."""
+    """Run Helm, with values if given, and return its output, or its errors with `fails`."""
     given = ["--values", "-"] if values is not None else []
     command = [helm_program(), *arguments, *given]
     done = subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, timeout=120)

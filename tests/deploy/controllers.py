@@ -15,7 +15,7 @@ _PORTS = ("xds", "authorizer", "tools", "peers", "webhook", "http")
 
 
 class Controller(Processes):
-    """A replica under some account. `arguments` are those of its pod."""
+    """A replica with the rights of an account. `arguments` are those of its pod."""
 
     is_bound = True
 
@@ -31,12 +31,12 @@ class Controller(Processes):
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it is ready."""
+        """Start the replica, and wait until it is ready."""
         self._process = self.run(self._command)
         self.wait_until(self.is_ready)
 
     def finish(self) -> None:
-        """Ask it to end, and wait until it has."""
+        """Terminate the replica, and wait until it has ended."""
         assert self._process is not None
         self.end(self._process)
         assert self._process.returncode == 0, self.log
@@ -54,6 +54,6 @@ class Controller(Processes):
 
 
 def arguments_of(deployment: dict[str, Any]) -> list[str]:
-    """Return what the container of a Deployment is started with."""
+    """Return the arguments of the container of a Deployment."""
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     return [str(each) for each in container["args"]]

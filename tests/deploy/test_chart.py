@@ -1,4 +1,4 @@
-"""The chart: what it takes from the code is up to date, and what it renders is what a cluster should run."""
+"""The chart: its generated parts are up to date, and it renders the objects that a cluster should run."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_generated_files_are_up_to_date() -> None:
     assert present == load_generate().chart_files(), "run `python deploy/generate.py`"
 
 
-def test_plain_manifests_are_what_the_chart_renders() -> None:
+def test_plain_manifests_equal_the_rendered_chart() -> None:
     present = {path.name: path.read_text() for path in MANIFESTS.iterdir()}
     assert present == load_generate().manifest_files(helm_program()), "run `python deploy/generate.py`"
 
@@ -171,7 +171,7 @@ _SET_BY: dict[str, tuple[Object, str]] = {
     "--webhook-port": ({"ports": {"webhooks": 7007}}, "7007"),
     "--xds-port": ({"ports": {"xds": 7008}}, "7008"),
 }
-"""Values that set an option of the controller, and what it is then."""
+"""For each option of the controller, the chart values that set it, and its value then."""
 
 _GIVEN_BY_THE_POD = {
     "--kubeconfig": "the account of the pod",

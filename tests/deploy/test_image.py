@@ -1,4 +1,4 @@
-"""The recipe of the image. None is built here: what it names exists."""
+"""The Dockerfile of the image. The tests build no image: they check that the files which it names exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Return the instructions of the recipe, each on one line, without comments."""
+    """Return the instructions of the Dockerfile, each on one line, without comments."""
     lines = [line for line in _DOCKERFILE.read_text().splitlines() if not line.startswith("#")]
     joined = "\n".join(lines).replace("\\\n", " ").splitlines()
     return [(line.partition(" ")[0], line.partition(" ")[2].strip()) for line in joined if line.strip()]

@@ -34,7 +34,7 @@ _VALUES: dict[str, Object] = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server of this file: what is installed here concerns all namespaces."""
+    """Run an API server for this file, since an installation affects all namespaces."""
     with ApiServer(tmp_path_factory.mktemp("api-server")) as server:
         server.apply(*(each for each in crds("gateway-api") if each["spec"]["names"]["kind"] == "GatewayClass"))
         server.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
@@ -50,7 +50,7 @@ def helm(server: ApiServer, *arguments: str | Path) -> str:
 
 
 def bundle_of(server: ApiServer, name: str) -> str | None:
-    """Return what the API server trusts when it asks the first webhook of an object."""
+    """Return the CA bundle of the first webhook of an object."""
     configured: Any = server.get(name)
     clients = [each["clientConfig"] for each in configured.get("webhooks") or ()]
     if not clients:
@@ -76,7 +76,7 @@ def write_bundle(server: ApiServer, name: str, bundle: str) -> None:
 
 @pytest.fixture(scope="module")
 def definitions(server: ApiServer) -> None:
-    """The definitions, which come before everything else."""
+    """Install the CRDs, which come before all other objects."""
     server.kubectl("apply", "--server-side", "-f", str(MANIFESTS / "crds.yaml"))
 
 
@@ -106,7 +106,7 @@ def test_install_upgrade_rollback_uninstall(server: ApiServer) -> None:
     for name in (*_CONFIGURATIONS, _CONVERTED):
         assert bundle_of(server, name) is None
         write_bundle(server, name, pem)
-    server.kubectl("delete", *_CONFIGURATIONS[:1])  # nobody answers here
+    server.kubectl("delete", *_CONFIGURATIONS[:1])  # no webhook runs here
     server.apply(policy)
 
     helm(server, "upgrade", "eastgate", CHART, "--set", "native=istio")
@@ -123,7 +123,7 @@ def test_install_upgrade_rollback_uninstall(server: ApiServer) -> None:
 
 
 def documented_upgrade() -> list[list[str]]:
-    """Return the commands of each block of the section that tells how to upgrade."""
+    """Return the commands of each block in the section about upgrades."""
     section = (
         (ROOT / "docs" / "operations" / "installation.md").read_text().split("\n## Upgrading\n")[1].split("\n## ")[0]
     )
@@ -133,7 +133,7 @@ def documented_upgrade() -> list[list[str]]:
 
 
 def release(folder: Path, version: str) -> Path:
-    """Return a folder with `deploy` of another version, whose definitions say something else."""
+    """Return a folder with `deploy` of another version, with different CRDs."""
     deploy = folder / version / "deploy"
     shutil.copytree(CHART.parents[1], deploy)
     for path in (*deploy.rglob("crds/*.yaml"), *deploy.rglob("unconverted/*.yaml"), deploy / "manifests" / "crds.yaml"):
@@ -150,7 +150,7 @@ def release(folder: Path, version: str) -> Path:
 
 
 def follow(server: ApiServer, commands: list[str], folder: Path) -> None:
-    """Run commands as they are documented, in a folder with the new version."""
+    """Run the documented commands, in a folder with the new version."""
     programs = {"helm": helm_program(), "kubectl": find("kubectl")}
     variables = {**os.environ, "KUBECONFIG": str(server.kubeconfig), "HELM_CACHE_HOME": str(server.folder / "helm")}
     for command in commands:
@@ -181,10 +181,10 @@ def test_the_documented_upgrade_works_again_and_again(own_api_server: ApiServer,
         helm(server, "install", "eastgate", old / "deploy" / "chart" / "eastgate")
     pem = b64encode(server.certificate.read_bytes()).decode()
     for name in (*_CONFIGURATIONS, _CONVERTED):
-        write_bundle(server, name, pem)  # as the leader does, which is another manager of these fields
+        write_bundle(server, name, pem)  # as the leader does, a second manager of these fields
     for number in (2, 3):
         new = release(tmp_path, f"0.0.{number}")
-        if way == "helm after kubectl":  # somebody has applied the definitions beside Helm
+        if way == "helm after kubectl":  # the CRDs were applied with kubectl, not with Helm
             follow(server, by_manifests[:1], new)
         follow(server, by_manifests if way == "manifests" else by_helm, new)
         assert is_upgraded(server, f"0.0.{number}")
@@ -216,8 +216,8 @@ def test_what_stays_goes_by_the_documented_commands(own_api_server: ApiServer) -
     assert [name for name in names if "eastgate" in name or name in defined] == []
 
 
-def test_what_is_applied_is_what_is_stored(server: ApiServer) -> None:
-    """What an API server drops or adds would be a conflict between two who apply the same."""
+def test_stored_objects_equal_the_applied_ones(server: ApiServer) -> None:
+    """Compare both: a field that an API server drops or adds would conflict between two managers."""
     for manager in ("one", "another", "one"):
         server.kubectl("apply", "--server-side", "-f", str(MANIFESTS / "crds.yaml"), f"--field-manager={manager}")
 
@@ -234,7 +234,7 @@ def test_a_class_that_the_controller_has_made_is_not_the_charts(server: ApiServe
 
 
 def test_a_role_of_the_chart_gives_nothing_away(server: ApiServer) -> None:
-    """The account may not read Secrets, run pods, or give rights to anybody."""
+    """Check that the account may not read Secrets, run pods, or grant rights."""
     server.apply(*of_kind(render(), "ClusterRole"), *of_kind(render(), "ClusterRoleBinding"))
     kubeconfig = server.kubeconfig_for(f"{NAMESPACE}/eastgate")
     for question in ("get secrets", "list secrets", "create pods", "create pods/exec", "create clusterrolebindings"):

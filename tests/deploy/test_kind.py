@@ -1,4 +1,4 @@
-"""The walk of docs/guides/kind.md: what it installs and applies is accepted, and its pods can have a sidecar."""
+"""The guide docs/guides/kind.md: its installation and manifests are accepted, and its pods can have a sidecar."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_every_pod_of_the_shop_gets_a_sidecar_that_sees_its_connections() -> Non
 
 
 @pytest.mark.apiserver
-def test_what_is_applied_is_accepted_and_what_is_waited_for_exists(own_api_server: ApiServer) -> None:
+def test_applied_objects_are_accepted_and_awaited_objects_exist(own_api_server: ApiServer) -> None:
     own_api_server.install("eastgate")
     for context, name, *words in commands("kubectl"):
         assert [context, name] == _CONTEXT

@@ -1,4 +1,4 @@
-"""The chart as an operator runs it, beside the controllers of Kubernetes: what it says, and what it lets go."""
+"""The chart as an operator runs it, with the Kubernetes controllers: its conditions, and its removal."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ NOT_WEB = {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster with the definitions of Istio, and the chart with `native: istio` in force."""
+    """A cluster with the CRDs of Istio, and the chart with `native: istio` in force."""
 
     server: ApiServer
     controller: Controller
 
     def condition(self, namespace: str, name: str) -> dict[str, str]:
-        """Return the last condition of a policy: `Programmed`, where it is accepted."""
+        """Return the last condition of a policy: `Programmed` for an accepted policy."""
         ancestors = (self.server.get(GEP, name, "-n", namespace).get("status") or {}).get("ancestors")
         conditions: list[dict[str, str]] = ancestors[0]["conditions"] if ancestors else [{}]
         return conditions[-1]
@@ -92,7 +92,7 @@ def test_a_policy_is_programmed_only_where_the_mesh_is_there_to_enforce_it(clust
     server.apply(pod(home, "cart"), policy(home, "cart"))
     cluster.wait_for(home, "cart", "NotEnforced", "no control plane of Istio serves it")
     assert "1 without a proxy of Istio" in cluster.condition(home, "cart")["message"]
-    assert [each["action"] for each in cluster.natives(home)] == ["ALLOW"]  # it is written all the same
+    assert [each["action"] for each in cluster.natives(home)] == ["ALLOW"]  # the controller writes it nevertheless
     reasons = [each["reason"] for each in server.get("events.events.k8s.io", "-n", home)["items"]]
     assert "NotEnforced" in reasons
 
@@ -127,7 +127,7 @@ def test_what_cannot_be_written_closes_nothing_unless_the_policy_asks_for_it(clu
     cluster.controller.wait_until(lambda: cluster.natives(home) == [])
 
 
-def test_an_invariant_keeps_policies_and_lets_namespaces_go(cluster: Cluster) -> None:
+def test_an_invariant_keeps_policies_and_does_not_block_the_deletion_of_namespaces(cluster: Cluster) -> None:
     server = cluster.server
     home = server.namespace("ending")
     names = {"matchLabels": {"kubernetes.io/metadata.name": home}}
@@ -148,7 +148,7 @@ def test_an_invariant_keeps_policies_and_lets_namespaces_go(cluster: Cluster) ->
         server.kubectl("delete", "clusterinvariant", "closed")
 
 
-def test_users_of_a_namespace_may_do_with_policies_what_their_role_says(cluster: Cluster) -> None:
+def test_users_of_a_namespace_have_the_rights_of_their_role_on_policies(cluster: Cluster) -> None:
     server = cluster.server
     home = server.namespace("users")
     accounts = {}
@@ -178,7 +178,7 @@ def test_the_network_policy_of_the_chart_is_not_complained_about(cluster: Cluste
     done = subprocess.run([*command, "--fail-on", "never"], capture_output=True, text=True, timeout=120)
     assert "NetworkPolicy" not in done.stdout
     lines = [line for line in cluster.controller.log.splitlines() if "NetworkPolicy" in line]
-    assert [line for line in lines if "Invariant" not in line] == []  # which names whatever lets a request through
+    assert [line for line in lines if "Invariant" not in line] == []  # it names every policy that allows a request
 
 
 def test_the_class_is_made_when_gateway_api_comes_later(cluster: Cluster) -> None:

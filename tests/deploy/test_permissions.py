@@ -1,4 +1,4 @@
-"""The controller under the rights that the chart gives it: nothing is denied, and nothing is to spare."""
+"""The controller with the rights of the chart: no request is denied, and no right is unused."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _AT_GATEWAYS = {
     ("patch", "agentic.networking.x-k8s.io", "accesspolicies/status"),
     ("patch", "agentic.networking.x-k8s.io", "xaccesspolicies/status"),
 }
-"""What is used only where a proxy of a Gateway has connected: others define these kinds."""
+"""The rights that the controller uses only with a connected Gateway proxy. Other projects define these kinds."""
 
 REASONS = {
-    "a policy is read again only after somebody else has written to it at the same moment": (
+    "a policy is read again only after a concurrent write by another client": (
         ("get", "agentic.networking.x-k8s.io", "accesspolicies"),
         ("get", "agentic.networking.x-k8s.io", "xaccesspolicies"),
         ("get", "agentic.prototype.x-k8s.io", "accesspolicies"),
@@ -57,16 +57,16 @@ REASONS = {
         ("get", "gateway.networking.x-k8s.io", "authorizationpolicies"),
         ("get", "gateway.networking.x-k8s.io", "xauthorizationpolicies"),
     ),
-    "the GatewayClass is made where Gateway API comes later than the controller": (
+    "the GatewayClass is created if Gateway API is installed after the controller": (
         ("create", "gateway.networking.k8s.io", "gatewayclasses"),
     ),
 }
-"""What the scenario cannot use for sure, and why the controller needs it."""
+"""The rights that the scenario does not always use, each with the reason why the controller needs it."""
 
 
 @dataclass
 class Installation:
-    """A cluster with the chart, and a namespace `home` with something of everything."""
+    """A cluster with the chart, and a namespace `home` with objects of every kind."""
 
     server: ApiServer
     folder: Path
@@ -75,7 +75,7 @@ class Installation:
     replicas: int = 0
 
     def install(self, native: str = "", **more: object) -> list[Object]:
-        """Install the chart, and return its objects. All rules count that it had at any time."""
+        """Install the chart, and return its objects. The RBAC rules of every installation are collected."""
         named = {"named": {self.home: ["tls"]}}
         values = {"native": native, "settings": _SETTINGS, "secrets": named, "crds": {"install": False}, **more}
         objects = render(values)
@@ -86,7 +86,7 @@ class Installation:
         return objects
 
     def run(self, objects: list[Object]) -> Controller:
-        """Return another replica, which the API server asks by the webhooks of the chart."""
+        """Start another replica, which serves the webhooks of the chart, and return it."""
         (deployment,) = of_kind(objects, "Deployment")
         self.replicas += 1
         name = f"eastgate-{self.replicas}"
@@ -101,7 +101,7 @@ class Installation:
         return unused(self.rules, audited(self.folder))
 
     def made(self, resource: Resource) -> list[Object]:
-        """Return the objects of a kind in the namespace that were made by the controller."""
+        """Return the objects of a kind that the controller created in the namespace."""
         path = f"{resource.path(self.home)}?labelSelector=app.kubernetes.io/managed-by%3Deastgate"
         status, answer = self.server.request("GET", path)
         assert status == 200, answer
@@ -109,7 +109,7 @@ class Installation:
         return items
 
     def tamper(self, resources: Iterable[Resource]) -> None:
-        """Change what was written for a mesh, and have the controller look."""
+        """Change the native policies, and make the controller check them."""
         for resource in resources:
             for each in self.made(resource):
                 status, answer = self.server.request(
@@ -124,7 +124,7 @@ class Installation:
 
 
 def _at_loopback(configuration: Object, controller: Controller) -> Object:
-    """Return a configuration with the address of a process in place of the Service's, which nobody serves here."""
+    """Return a webhook configuration with the address of a process instead of the Service, which has no pods here."""
     webhooks = []
     for webhook in configuration["webhooks"]:
         path = webhook["clientConfig"]["service"]["path"]
@@ -134,7 +134,7 @@ def _at_loopback(configuration: Object, controller: Controller) -> Object:
 
 
 def _stand_ins(server: ApiServer) -> Iterator[Object]:
-    """Yield definitions of the kinds that are followed, and that the cluster does not have."""
+    """Yield CRDs of the kinds that the controller follows and the cluster lacks."""
     _, existing = server.request("GET", _DEFINITIONS)
     names = {each["metadata"]["name"] for each in existing["items"]}
     for kind in (*watched_kinds(), *ALSO_FOLLOWED):
@@ -184,7 +184,7 @@ def _fill(server: ApiServer, home: str) -> None:
 
 
 def _run_gateway_pod(server: ApiServer, home: str) -> Object:
-    """Make a pod of the Gateway's Deployment, as the controllers of Kubernetes would."""
+    """Create a pod of the Gateway's Deployment, as the Kubernetes controllers would."""
     (deployment,) = server.get("deployments", "-n", home)["items"]
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "controller": True}
     owner |= {key: deployment["metadata"][key] for key in ("name", "uid")}
@@ -199,7 +199,7 @@ def _run_gateway_pod(server: ApiServer, home: str) -> Object:
 
 @contextmanager
 def _connected(server: ApiServer, pod: Object, port: int) -> Iterator[None]:
-    """Be the proxy of a pod of the Gateway that has connected, and says nothing of what it gets."""
+    """Connect as the proxy of a Gateway pod, and never acknowledge a resource."""
     home, account = pod["metadata"]["namespace"], pod["spec"]["serviceAccountName"]
     token = server.token_of(f"{home}/{account}", "eastgate", pod=pod)
     roots: Any = server.get("configmap", CA_NAME, "-n", home)["data"]["ca.crt"].encode()
@@ -218,7 +218,7 @@ def _connected(server: ApiServer, pod: Object, port: int) -> Iterator[None]:
 
 
 def _replace_ca(server: ApiServer) -> None:
-    """Put a CA in place of the controller's that must be replaced soon."""
+    """Replace the controller's CA with one that must be rotated soon."""
     server.kubectl("delete", "secret", CA_NAME, "-n", NAMESPACE)
     lifetimes = Lifetimes(root=timedelta(days=100))
     secret = new_secret("cluster.local", NAMESPACE, CA_NAME, lifetimes, datetime.now(UTC))

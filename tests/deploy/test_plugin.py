@@ -27,7 +27,7 @@ _PLUGIN = f"#!{sys.executable}\nfrom eastgate.cli.plugin import main\n\nmain()\n
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """A PATH on which the plugin is, as pip would put it there."""
+    """Return a PATH with the plugin, as pip would install it."""
     program = tmp_path / "bin" / "kubectl-eastgate"
     program.parent.mkdir()
     program.write_text(_PLUGIN)
@@ -74,7 +74,7 @@ def _package() -> ModuleType:
     return module
 
 
-def test_the_archive_is_what_the_manifest_says(tmp_path: Path) -> None:
+def test_the_archive_matches_the_manifest(tmp_path: Path) -> None:
     package = _package()
     content: bytes = package.archive()
     assert content == package.archive()

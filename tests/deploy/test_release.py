@@ -1,4 +1,4 @@
-"""The workflow that publishes a release: the steps that need no service of others are run here as they are."""
+"""The workflow that publishes a release. The tests run its steps that need no external service, unchanged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def jobs() -> dict[str, Any]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A copy of what the steps read."""
+    """Return a copy of the files that the steps read."""
     folder = tmp_path / "checkout"
     for name in ("deploy", "src/eastgate/_version.py", "CHANGELOG.md", "LICENSE"):
         copied = folder / name
@@ -59,7 +59,7 @@ def test_every_job_waits_for_the_tests(jobs: dict[str, Any]) -> None:
         return named.union(*(waits_for(each) for each in named))
 
     assert all("test" in waits_for(name) for name in jobs if name != "test")
-    assert waits_for("pypi") == jobs.keys() - {"pypi", "release"}  # what is published there stays
+    assert waits_for("pypi") == jobs.keys() - {"pypi", "release"}  # a publication there is permanent
 
 
 def test_the_chart_runs_the_image_of_the_release(jobs: dict[str, Any], checkout: Path) -> None:

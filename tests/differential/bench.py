@@ -37,16 +37,16 @@ __all__ = ["Answer", "Bench", "authority_of"]
 
 T = TypeVar("T")
 _TIMEOUT = PATIENCE
-_LOGGED = 2.0  # seconds that a proxy may take to write its line
-_AT_ONCE = 64
-# A proxy that is asked for what is no HTTP/2 says nothing, and closes after so long: thousands of tries wait for that.
+_LOG_SECONDS = 2.0  # the time limit for a line of a proxy's log
+_MAX_CONCURRENT_CONNECTIONS = 64
+# A proxy gives no answer to malformed HTTP/2, and closes after this time, for which thousands of tries wait.
 _USUAL, _SHORT = TIMEOUTS["delayed_close_timeout"], "0.5s"
 RAW = b"\x00\x01 bytes that are no HTTP \xff"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of it: on the wire (0: closed), and in the words of the proxy's log."""
+    """The answer to a request: the status (0: closed), and the lines of the proxy's log."""
 
     status: int
     connection: Observation | None
@@ -54,7 +54,7 @@ class Answer:
 
     @property
     def refused_by_proxy(self) -> bool:
-        """Whether Envoy refused it before any policy was asked, or found that it leads nowhere."""
+        """Return whether Envoy refused the request before any policy, or had no route for it."""
         return self.request is not None and self.request.decision.partition(":")[2].startswith("proxy/")
 
     @property
@@ -65,9 +65,9 @@ class Answer:
 
     @property
     def who(self) -> str | None:
-        """Which rule, as the proxy tells: that of a connection counts where requests are open."""
-        said = [one.who for one in (self.request, self.connection) if one is not None]
-        return next((who for who in said if who != "open"), said[0] if said else None)
+        """Return the rule in the proxy's log. The rule of the connection counts if requests are open."""
+        rules = [one.who for one in (self.request, self.connection) if one is not None]
+        return next((rule for rule in rules if rule != "open"), rules[0] if rules else None)
 
 
 def authority_of(manifests: Iterable[Manifest], settings: Settings, keys: KeySource | None = None) -> Authority:
@@ -77,7 +77,7 @@ def authority_of(manifests: Iterable[Manifest], settings: Settings, keys: KeySou
 
 
 class Bench:
-    """Starts with `with`; `enforce` some policies, then `ask`."""
+    """A running mesh, started by `with`. Call `enforce` with policies, then `ask`."""
 
     _running: ClassVar[int] = 0
 
@@ -136,15 +136,15 @@ class Bench:
         self._folder.cleanup()
 
     def enforce(self, policies: Iterable[Manifest], settings: Settings = SETTINGS) -> Authority:
-        """Returns when every proxy enforces them."""
+        """Enforce policies, and wait until every proxy enforces them."""
         self.rejected.clear()
-        self._contexts.clear()  # certificates end after an hour, which a long run outlives
+        self._contexts.clear()  # certificates expire after an hour, and runs may be longer
         authority = authority_of([*self.world, *policies], settings, self._keys)
         self.run(enforce_instead(self.mesh, authority))
         return authority
 
     def located(self, ask: Ask) -> Ask:
-        """The same, from an address that is one."""
+        """Return the same request, with an IP address."""
         return ask.located({key: site.address for key, site in self.mesh.sites.items()})
 
     def ask(self, asks: Sequence[Ask]) -> list[Answer]:
@@ -153,11 +153,11 @@ class Bench:
     # In the thread of the mesh
 
     def forget(self, connection: CallConnection) -> None:
-        """Forget what was logged about connections from the same address and port, before this one is used."""
+        """Delete the log lines of earlier connections from the same address and port."""
         self._seen.pop("{}:{}".format(*connection.local_address), None)
 
     async def logged(self, connection: CallConnection, number: int) -> list[Observation]:
-        """So many lines about requests on a connection, once the proxy has written them."""
+        """Wait for `number` log lines about requests on a connection, and return them."""
         source = "{}:{}".format(*connection.local_address)
         ends = time.monotonic() + PATIENCE
         while True:
@@ -183,7 +183,7 @@ class Bench:
             self.rejected.append(event)
 
     async def _ask_all(self, asks: Sequence[Ask]) -> list[Answer]:
-        """Requests of one caller to one port go over one connection, one behind the other; HTTP/2 over one each."""
+        """Send requests. Those of one caller to one port share a connection; each HTTP/2 request has its own."""
         self._seen.clear()
         self._used.clear()
         self.application.arrived.clear()
@@ -191,7 +191,7 @@ class Bench:
         for place, ask in enumerate(asks):
             shares = ask.is_plain and ask.http is not None and ask.http.version != HTTP_2
             groups[ask.caller, ask.pod, ask.port, 0 if shares else place + 1].append(place)
-        slots = asyncio.Semaphore(_AT_ONCE)
+        slots = asyncio.Semaphore(_MAX_CONCURRENT_CONNECTIONS)
         made: list[tuple[list[int], str | None, list[int]]] = []  # places, source address, statuses
 
         async def group(places: list[int]) -> None:
@@ -209,13 +209,13 @@ class Bench:
         return [found[place] for place in range(len(asks))]
 
     async def _connection(self, asks: Sequence[Ask]) -> tuple[str | None, list[int]]:
-        """What the first of them were answered, at least one: a proxy that closes leaves the others unanswered."""
+        """Return the statuses of the first requests, at least one. A proxy that closes leaves the others unanswered."""
         first = asks[0]
         tls = await self.context(first.caller)
         try:
             connection = await self._fresh(first, tls)
         except OSError:
-            return None, [0]  # the handshake came to nothing
+            return None, [0]  # the handshake failed
         source = "{}:{}".format(*connection.local_address)
         async with connection:
             if first.http is None:
@@ -228,7 +228,7 @@ class Bench:
         return source, statuses
 
     async def _fresh(self, ask: Ask, tls: Any) -> CallConnection:
-        """Open a connection from a port that none of these asks came from: by it their lines are told apart."""
+        """Open a connection from a new port, which distinguishes its log lines."""
         while True:
             connection = await CallConnection.open(
                 self.target(ask), tls=tls, source_address=ask.caller.address, timeout=_TIMEOUT
@@ -239,11 +239,11 @@ class Bench:
             await connection.close()
 
     async def _requests(self, connection: CallConnection, requests: Sequence[Http]) -> list[int]:
-        """One after the other: Envoy does not like more than two answers to wait."""
+        """Send requests one after the other: Envoy closes if more than two of its answers wait."""
         statuses: list[int] = []
         try:
             for request in requests:
-                connection.prepare(HttpRequest(request.method))  # so that it knows which answers have no body
+                connection.prepare(HttpRequest(request.method))  # the answer to HEAD has no body
                 await connection.send(request.to_bytes())
                 answer = await connection.response(_TIMEOUT)
                 statuses.append(answer.status)
@@ -254,12 +254,12 @@ class Bench:
         return statuses or [0]
 
     async def _answers(self, ask: Ask, source: str | None, statuses: list[int]) -> list[Answer]:
-        """With what was logged. A line about each request comes where the port is read as HTTP and they were let in."""
+        """Return the answers with log lines. A request has one if the port reads HTTP and the connection is allowed."""
         if source is None:
             return [Answer(0, None, None)]
         reads_http = self.mesh.enforcement.plans.of_sidecar(ask.pod, ask.port).reads_http and ask.is_plain
         wanted = len(statuses) if reads_http else 0
-        until = time.monotonic() + _LOGGED
+        until = time.monotonic() + _LOG_SECONDS
         while True:
             seen = self._seen.get(source, [])
             requests = [one for one in seen if one.level == "request"]
@@ -267,7 +267,7 @@ class Bench:
             connection = denial or next((one for one in seen if one.level != "request"), None)
             if denial or (connection and len(requests) >= wanted and (wanted or statuses != [0])):
                 break
-            if time.monotonic() > until:  # closed, and nobody says why
+            if time.monotonic() > until:  # closed without a log line
                 break
             await asyncio.sleep(0.01)
         padded: list[Observation | None] = [*requests, *(None for _ in statuses)]
@@ -278,7 +278,7 @@ class Bench:
         return Target(site.address, site.ports[ask.port], through=self.mesh.tunnel_to(site))
 
     async def context(self, caller: Caller, alpn: Sequence[str] = ()) -> Any:
-        """How a caller speaks TLS; None where it does not."""
+        """Return the TLS context of a caller, or None for plaintext."""
         if caller.identity is None:
             return None
         key = (caller.identity, tuple(alpn))

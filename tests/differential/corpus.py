@@ -1,4 +1,4 @@
-"""Requests with every trick that attacks know, a few for each caller and port."""
+"""Requests with every trick of the attacks, a few for each caller and port."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_HTTP_1 = {"connection", "keep-alive", "proxy-connection", "upgrade", "te"}
 
 
 def asks(seed: int, callers: int, requests: int) -> Iterator[Ask]:
-    """For some callers, on every port: a few requests with a trick or two each, and bytes that are no HTTP."""
+    """Yield for some callers and every port a few requests with one or two tricks, and bytes that are not HTTP."""
     random = Random(seed)  # noqa: S311 - it chooses what to test
     for caller in random.sample(CALLERS, callers):
         for pod in PODS:
@@ -29,11 +29,11 @@ def asks(seed: int, callers: int, requests: int) -> Iterator[Ask]:
 
 
 def request(random: Random) -> Http:
-    """A request of any version, with a path, hosts and headers that attacks are made with."""
+    """Return a request of any version, with a path, hosts and headers of attacks."""
     target, version = targets(random), versions(random)
-    host = hosts(random) if target.isascii() else random.choice(PLAIN)  # whose bytes are not HTTP has no host
+    host = hosts(random) if target.isascii() else random.choice(PLAIN)  # a request that is not HTTP has no host
     chosen = (*headers(random), *connections(random))
-    if version == HTTP_2:  # which has no headers about connections; what comes of them is for attacks to tell
+    if version == HTTP_2:  # without headers about connections, which the attacks test
         chosen = tuple(one for one in chosen if one[0].lower() not in _OF_HTTP_1)
     elif target.isascii() and random.random() < 0.05:
         chosen = (*chosen, ("host", random.choice([host, hosts(random)])))

@@ -49,7 +49,7 @@ _source = st.one_of(
 
 
 def _contradicts_itself(operation: Manifest) -> bool:
-    """Nothing matches such an operation, which the engine sees and a proxy that reads no HTTP does not."""
+    """Return whether no request matches the operation. The engine sees that, a proxy without HTTP does not."""
     pairs = (("methods", "notMethods"), ("paths", "notPaths"), ("hosts", "notHosts"))
     return any(set(operation.get(field, ())) <= set(operation[other]) for field, other in pairs if other in operation)
 

@@ -1,4 +1,4 @@
-"""Engine and proxy, compared. What may differ is in one table; everything else is a finding."""
+"""The comparison of proxy and engine. One table lists the intended differences. All others are findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["KNOWN", "Known", "difference", "expected_name", "known", "outcomes"]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A difference that is meant: the proxy refuses where the engine need not. Never the other way round."""
+    """An intended difference: the proxy refuses a request that the engine may allow. Never the other way round."""
 
     name: str
     reason: str
@@ -31,7 +31,7 @@ def _who(answer: Answer) -> str:
 KNOWN = (
     Known(
         "refused-by-the-proxy",
-        "Envoy answers 4xx to what is no proper request (a fragment, %00, an odd method or host), or has no route for "
+        "Envoy answers 4xx to a malformed request (a fragment, %00, an odd method or host), or has no route for it "
         "(OPTIONS *): no policy is asked",
         lambda _, answer: answer.refused_by_proxy,
     ),
@@ -55,7 +55,7 @@ KNOWN = (
 
 
 def _is_unclear(ask: Ask) -> bool:
-    """Whether a proxy may refuse it: of what the corpus has, only many values and joined ones are so."""
+    """Return whether a proxy may refuse the request. In the corpus, only many values and joined values are unclear."""
     http = ask.http
     if http is None:
         return False
@@ -76,19 +76,19 @@ def known(ask: Ask, answer: Answer) -> Known | None:
 
 
 def difference(ask: Ask, decision: Decision, answer: Answer) -> str | None:
-    """What is not the same, in words; None where all is."""
+    """Return the difference in words, or None."""
     if answer.allowed and not decision.allowed:
-        return f"the proxy allows ({answer.who}) what the engine denies ({decision.reason})"
+        return f"the proxy allows ({answer.who}), but the engine denies ({decision.reason})"
     if answer.allowed and answer.status == 0:
         return f"the proxy allows it ({answer.who}), and its answer was lost"
     if known(ask, answer) is not None:
         return None
     if answer.allowed != decision.allowed:
-        return f"the proxy denies ({answer.status} {answer.who}) what the engine allows ({decision.reason})"
+        return f"the proxy denies ({answer.status} {answer.who}), but the engine allows ({decision.reason})"
     if _is_unknown(ask, answer):
-        return None  # of bytes that are no HTTP, the engine names one of many possible reasons
+        return None  # for bytes that are not HTTP, the engine names one of many reasons
     expected = outcomes(decision)
-    statuses = {one.status or answer.status for one in expected}  # 0 is a closed connection; this one was let in before
+    statuses = {one.status or answer.status for one in expected}  # 0 is a closed connection; this one was open
     if answer.request is not None and not decision.allowed and answer.status not in statuses:
         return f"the proxy answers {answer.status} ({answer.who}), the engine {decision.status} ({decision.reason})"
     wanted = [expected_name(one) for one in expected]
@@ -98,9 +98,9 @@ def difference(ask: Ask, decision: Decision, answer: Answer) -> str | None:
 
 
 def _audit_difference(decision: Decision, answer: Answer) -> str | None:
-    """What differs in what audited policies would do.
+    """Return a difference in the results of policies in audit mode, or None.
 
-    A port that only they would have read as HTTP is not read so, and refuses no malformed request.
+    A port with HTTP policies only in audit mode is not read as HTTP, and refuses no malformed request.
     """
     observation = answer.request or answer.connection
     would = decision.would_be
@@ -112,17 +112,17 @@ def _audit_difference(decision: Decision, answer: Answer) -> str | None:
 
 
 def outcomes(decision: Decision) -> list[Outcome]:
-    """What the engine says, and what it would say if what needs no HTTP were asked first.
+    """Return the engine's outcome, and its outcome if the layers without HTTP were asked first.
 
-    A port that is opaque to Linkerd is decided when a connection is made, and policies of the APPLICATION level behind
-    it; in the engine it is the other way round. The verdict is the same: all must allow.
+    At a port that is opaque to Linkerd, the proxy asks Linkerd's layer when a connection opens, before the APPLICATION
+    level. The engine asks in the other order. The verdict is the same: all layers must allow.
     """
     last = sorted(decision.layers, key=lambda layer: layer.name == "workload/application")
     return [decision.outcome, reference.decide(last, decision.arrival.request)]
 
 
 def _is_unknown(ask: Ask, answer: Answer) -> bool:
-    """Whether the engine was asked about bytes on a port that is read as HTTP, or the proxy saw no HTTP."""
+    """Return whether the question was about bytes on an HTTP port, or the proxy read no HTTP."""
     return ask.http is None or (answer.connection is not None and answer.connection.level == "handshake")
 
 
@@ -130,7 +130,7 @@ _UNASKED = {None: "encoded-slash", "bad-host": "bad-host", "encoded-path": "enco
 
 
 def expected_name(outcome: Outcome) -> str:
-    """What the proxy should call the rule that decided, as a pattern: written again, from the words of the docs."""
+    """Return a pattern for the proxy's name of the deciding rule, written independently from the documentation."""
     rule = outcome.rule
     if rule is None:
         if outcome.allowed:

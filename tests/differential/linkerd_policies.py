@@ -1,4 +1,4 @@
-"""Generated Linkerd resources with every sort of match that a route can have, and networks on this machine."""
+"""Generated Linkerd resources with every kind of route match, and networks on this machine."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ _KINDS: list[tuple[str, str, str, st.SearchStrategy[Manifest]]] = [
 
 @st.composite
 def linkerd(draw: st.DrawFn) -> list[Manifest]:
-    """Most sets have a Server, or there would be little to see."""
+    """Draw Linkerd resources. Most sets have a Server, because other resources need one."""
     found: list[Manifest] = []
     for version, kind, name, spec in _KINDS:
         wanted = 9 if name == "s0" else 1 if kind == "GRPCRoute" else 5

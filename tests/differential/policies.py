@@ -1,4 +1,4 @@
-"""Generated policy sets for the small world: those of `tests.worlds`, with harder paths and nearer networks."""
+"""Generated policy sets for the small world: those of `tests.worlds`, with harder paths and local networks."""
 
 from __future__ import annotations
 

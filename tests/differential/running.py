@@ -1,4 +1,4 @@
-"""One policy set, tried: enforced by real proxies, asked about many requests, compared."""
+"""One policy set: real proxies enforce it, and their answers to many requests are compared with the engine."""
 
 from __future__ import annotations
 
@@ -18,30 +18,32 @@ from tests.differential.world import Manifest
 
 __all__ = ["Difference", "Tally", "compare", "enforced"]
 
-_LATE = 0.2  # seconds; a worker of Envoy may take up a listener a moment after its main thread has
+_LATE_SECONDS = 0.2  # a worker of Envoy may apply a listener a moment after its main thread
 
 
-class Difference(AssertionError):  # noqa: N818 - what it is called says what it is
-    """Engine and proxy do not say the same. The message has all that is needed to see it again."""
+class Difference(AssertionError):  # noqa: N818 - the name is clear
+    """A difference between engine and proxy. The message has everything to reproduce it."""
 
-    def __init__(self, policies: Sequence[Manifest], settings: Settings, ask: Ask, answer: Answer, said: str) -> None:
+    def __init__(
+        self, policies: Sequence[Manifest], settings: Settings, ask: Ask, answer: Answer, problem: str
+    ) -> None:
         changed = {k: v for k, v in settings.to_json().items() if v != Settings().to_json()[k]}
         wire = "raw bytes" if ask.http is None else ask.http.to_bytes().decode("utf-8", "surrogateescape")
         logged = answer.request or answer.connection
         super().__init__(
-            f"{said}\n  ask: {ask}\n  on the wire: {wire!r}\n  settings: {json.dumps(changed)}\n"
+            f"{problem}\n  ask: {ask}\n  on the wire: {wire!r}\n  settings: {json.dumps(changed)}\n"
             f"  the proxy's log: {logged}\n  policies: {json.dumps(list(policies), ensure_ascii=False)}"
         )
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was seen: all decisions, and those that differ as it is meant."""
+    """The counts of all decisions, and of the intended differences."""
 
     decisions: int = 0
     sets: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
-    late: list[str] = field(default_factory=list)  # what was otherwise a moment after it was said to be enforced
+    late: list[str] = field(default_factory=list)  # differences that soon disappeared
 
     def __str__(self) -> str:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
@@ -49,7 +51,7 @@ class Tally:
 
 
 def enforced(bench: Bench, policies: Sequence[Manifest], settings: Settings) -> Authority | None:
-    """Have the proxies enforce it; None where the set is none that Eastgate takes."""
+    """Enforce the policies. Return None if Eastgate rejects the set."""
     try:
         authority = bench.enforce(policies, settings)
     except ManifestError:
@@ -63,20 +65,20 @@ def enforced(bench: Bench, policies: Sequence[Manifest], settings: Settings) -> 
 def compare(
     bench: Bench, authority: Authority, policies: Sequence[Manifest], asks: Sequence[Ask], tally: Tally
 ) -> Iterator[Difference]:
-    """Every difference. Each ask is counted by what came of it."""
+    """Yield every difference, and count the results of all requests."""
     tally.sets += 1
     asks = [bench.located(ask) for ask in asks]
     for ask, answer in zip(asks, bench.ask(asks), strict=True):
         decision = authority.decide(ask.question())
         tally.decisions += 1
-        said = difference(ask, decision, answer)
-        if said is not None:
-            time.sleep(_LATE)
+        problem = difference(ask, decision, answer)
+        if problem is not None:
+            time.sleep(_LATE_SECONDS)
             (again,) = bench.ask([ask])
             if difference(ask, decision, again) is None:
-                tally.late.append(f"{said}: {ask}, {answer.connection}, {answer.request}")
+                tally.late.append(f"{problem}: {ask}, {answer.connection}, {answer.request}")
             else:
-                yield Difference(policies, authority.settings, ask, again, said)
+                yield Difference(policies, authority.settings, ask, again, problem)
         expected = known(ask, answer)
         outcome = "allowed" if answer.allowed else "closed" if answer.request is None else str(answer.status)
         tally.kinds[expected.name if expected is not None else outcome] += 1

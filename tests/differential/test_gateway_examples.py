@@ -1,4 +1,4 @@
-"""What generated gateways have found, each once more by itself."""
+"""Differences that generated gateways have found, each as a test of its own."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _access(name: str, kind: str, target: str, **spec: Any) -> Manifest:
 
 
 def _try(bench: GatewayBench, manifests: list[Manifest], ask: GatewayAsk) -> GatewayAnswer:
-    """What comes of a request, about which gateway and engine must agree."""
+    """Send a request, check that gateway and engine agree, and return the result."""
     authority = enforced_at_gateway(bench, manifests, SETTINGS)
     assert authority is not None
     assert not list(compare_gateway(bench, authority, manifests, [ask], Tally()))
@@ -140,7 +140,7 @@ def test_the_authorizer_knows_the_name_in_the_handshake(bench: GatewayBench) -> 
         assert _try(bench, manifests, ask).server == "s1"
 
 
-def test_the_authorizer_does_not_go_up_by_what_the_gateway_did_not_go_up_by(bench: GatewayBench) -> None:
+def test_the_authorizer_resolves_only_the_dot_segments_that_the_gateway_resolved(bench: GatewayBench) -> None:
     asking = _access("p", "Gateway", "g", action="ExternalAuth", externalAuth=_ASKED)
     paths = [{"type": "PathPrefix", "value": "/mcp"}]
     rules = [{"name": "r", "authorization": {"type": "Inline", "paths": paths}}]

@@ -1,4 +1,4 @@
-"""A connection that is open lives through a change of policies if, and only if, its caller may still connect."""
+"""An open connection survives a change of policies if, and only if, its caller may still connect."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.differential.asking import Ask, Caller, Http
 from tests.differential.bench import RAW, Bench
 from tests.differential.world import SETTINGS, Manifest
 
-_REVOKED = 3.0  # seconds; Envoy drains for one
-_DECLARED = {"a/x", "a/y", "b/x"}  # others may have to connect again when a policy begins or ceases to name them
+_REVOKED_SECONDS = 3.0  # Envoy drains for one second
+_DECLARED = {"a/x", "a/y", "b/x"}  # others may have to reconnect when policies start or stop naming them
 _ACCOUNTS = ["a/x", "a/y", "b/x", "b/y", "a/nobody-declares-it", "elsewhere/x"]
 
 
@@ -56,7 +56,7 @@ async def _echoes(connection: CallConnection) -> bool:
     [["a/*"], ["a/x", "b/*"], ["b/y"], ["a/*", "b/*", "elsewhere/*"], ["elsewhere/*", "a/nobody-declares-it"]],
     ids=" ".join,
 )
-def test_bytes_flow_for_those_who_may_still_connect(bench: Bench, after: list[str]) -> None:
+def test_bytes_flow_for_callers_that_may_still_connect(bench: Bench, after: list[str]) -> None:
     bench.enforce(_allowed("a/*", "b/*", "elsewhere/*"), SETTINGS)
 
     async def connect() -> dict[str, CallConnection]:
@@ -69,7 +69,7 @@ def test_bytes_flow_for_those_who_may_still_connect(bench: Bench, after: list[st
 
     async def look() -> dict[str, bool]:
         gone = {account for account in _ACCOUNTS if not authority.decide(_ask(account).question()).allowed}
-        await asyncio.gather(*(opened[account].peer_closed(_REVOKED) for account in gone))
+        await asyncio.gather(*(opened[account].peer_closed(_REVOKED_SECONDS) for account in gone))
         open_still = {account: opened[account].closed_at is None for account in _ACCOUNTS}
         assert all([await _echoes(opened[account]) for account, still in open_still.items() if still])
         for connection in opened.values():
@@ -83,7 +83,7 @@ def test_bytes_flow_for_those_who_may_still_connect(bench: Bench, after: list[st
     assert allowed & _DECLARED <= still
 
 
-def test_requests_on_an_open_connection_are_decided_by_what_is_in_force_now(bench: Bench) -> None:
+def test_requests_on_an_open_connection_are_decided_by_the_current_policies(bench: Bench) -> None:
     http = Http(target="/")
 
     async def status(connection: CallConnection) -> int:

@@ -1,4 +1,4 @@
-"""The world in which everything is tried: three pods with two ports each, and callers of every sort."""
+"""The world of the differential tests: three pods with two ports each, and callers of every kind."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ _IDENTITIES = [
     "spiffe://evil/workload",
     None,
 ]
-ADDRESSES = ["127.0.0.1", "127.0.0.2", "127.10.0.1", "127.10.1.1", "127.20.0.1", *PODS]  # of a pod: the bench knows
+ADDRESSES = ["127.0.0.1", "127.0.0.2", "127.10.0.1", "127.10.1.1", "127.20.0.1", *PODS]  # the bench looks up pods
 CALLERS = [Caller(identity, address) for identity in _IDENTITIES for address in ADDRESSES]

@@ -1,4 +1,4 @@
-"""Console blocks of a page: commands, and what a reader is told that they print.
+"""Console blocks of a page: commands with their expected output.
 
     ```console
     $ eastgate check -f manifests \
@@ -6,11 +6,11 @@
     ALLOW  …
     ```
 
-A command begins with `$ `; it goes on in the next line behind a backslash, and up to its end where it has a here
-document. What follows is its output, up to the next command. A block that begins with three backquotes and `console up`
-has no command: it is what the running `eastgate up` of that page prints after the command before it.
+A command begins with `$ `. It continues in the next line after a backslash, and to the end of a here document. The
+lines up to the next command are its output. A block that begins with three backquotes and `console up` has no command:
+it is the output of the page's running `eastgate up` after the command before it.
 
-In an output `…` stands for anything: in a line for a part of it, alone in a line for any number of lines.
+In an output, `…` matches any part of a line. Alone in a line, it matches any number of lines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HERE_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command and its output, the lines `first` to `end` (without it) of the page. No command: see above."""
+    """A command and its output: lines `first` to `end` (exclusive) of the page. A `console up` block has no command."""
 
     command: str | None
     output: str
@@ -40,7 +40,7 @@ class Step:
 
 
 def steps(text: str) -> Iterator[Step]:
-    """Every step of a page, in the order in which a reader comes to it."""
+    """Yield every step of a page, in the order of the page."""
     lines = text.split("\n")
     place = 0
     while place < len(lines):
@@ -81,7 +81,7 @@ def _end_of_command(lines: list[str], place: int) -> int:
 
 
 def with_outputs(text: str, outputs: dict[Step, str]) -> str:
-    """The page with other outputs of some of its steps."""
+    """Return the page with other outputs for some of its steps."""
     lines = text.split("\n")
     for step in sorted(outputs, key=lambda one: one.first, reverse=True):
         lines[step.first : step.end] = outputs[step].split("\n") if outputs[step] else []

@@ -1,4 +1,4 @@
-"""Whether a command prints what a page says: the same text, but for times, durations and what the page leaves out."""
+"""The comparison of printed and documented output. Times, durations and text that the page leaves out do not count."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 __all__ = ["is_same", "shortened"]
 
-# The one rule for what differs from run to run. Addresses of a mesh are the page's (see `terminal`), columns in such a
-# text may be wider, and blanks at the end of a line are nobody's business.
+# The parts that differ from run to run. Addresses of a mesh are those of the page (see `terminal`); columns beside such
+# addresses may be wider, and blanks at the end of a line do not count.
 _VARIABLE = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"  # a time
     r"|\b\d+(?:\.\d+)? (?:ms|s|seconds?)\b"  # a duration
@@ -21,7 +21,7 @@ _REST = "…"
 
 
 def is_same(written: str, printed: str, *, anywhere: bool = False) -> bool:
-    """Whether what is printed is what is written; `anywhere`: some lines of it are, and there are some."""
+    """Return whether the printed text matches the written text. `anywhere`: whether some of its lines do."""
     columns = _LOOPBACK.search(written) is not None or _LOOPBACK.search(printed) is not None
     pattern = "".join(_pattern(line) for line in _masked(written, columns))
     text = "".join(f"{line}\n" for line in _masked(printed, columns))
@@ -42,7 +42,7 @@ def _pattern(line: str) -> str:
 
 
 def shortened(written: str, printed: str) -> str:
-    """What is printed, ready for a page that left out the end of it, if it did."""
+    """Return the printed text for a page. If the page left out the end, the result does, too."""
     lines = printed.strip("\n").split("\n") if printed.strip("\n") else []
     before = written.split("\n")
     if before[-1].strip() == _REST and len(lines) >= len(before):

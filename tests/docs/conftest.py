@@ -1,4 +1,4 @@
-"""The switch that writes what commands print into the pages: `pytest tests/docs --update`."""
+"""The option that writes the output of commands into the pages: `pytest tests/docs --update`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     with contextlib.suppress(ValueError):  # another folder with goldens has it too
-        parser.addoption("--update", action="store_true", help="write what came out into the expected files")
+        parser.addoption("--update", action="store_true", help="rewrite the expected files")
 
 
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
-    """Whether the goldens are to be written."""
+    """Return whether to rewrite the pages."""
     return bool(request.config.getoption("--update", default=False))

@@ -1,4 +1,4 @@
-"""The scripts of the folder `docs`, which is no package."""
+"""The scripts of the folder `docs`, which is not a package."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def script(name: str) -> ModuleType:
 
 @cache
 def generated_pages() -> dict[str, str]:
-    """Return the pages of the site that are made from the code, by their paths below `docs`."""
+    """Return the generated pages of the site, by their paths below `docs`."""
     return dict(script("generate").pages())

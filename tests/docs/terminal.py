@@ -1,9 +1,9 @@
-"""A terminal in which the commands of one page are run, one after the other, as a reader would.
+"""A terminal that runs the commands of one page one after the other, as a reader would.
 
-It begins in an empty folder; a page that speaks of `examples/` finds a copy of them there, and a page with a folder of
-its own name beside it what is in that. `eastgate up` goes on behind
-the commands that follow, until the page ends or starts another one. Its addresses are the page's: documents have a mesh
-at 127.64.0.0/16, and where that network is taken, commands get the mesh's own addresses and outputs those of the page.
+It starts in an empty folder. If the page uses `examples/`, the folder has a copy of them. If a folder beside the
+page has the page's name, the terminal folder has a copy of its files. `eastgate up` continues to run in the background,
+until the page ends or starts another one. The mesh has the addresses of the page: pages show a mesh at 127.64.0.0/16.
+If that network is in use, the terminal translates addresses in commands and outputs.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tests.docs.blocks import ROOT
 
 __all__ = ["Terminal", "terminal"]
 
-_LIMIT = 120.0  # seconds; only what never comes waits for so long
-_QUIET = 3.0
+_TIMEOUT_SECONDS = 120.0
+_QUIET_SECONDS = 3.0
 _UP = re.compile(r"(?:\w+=\S+ )*eastgate up\b")
 _READY = re.compile(r"^ready\b", re.MULTILINE)
 _NETWORK = re.compile(r"\b127\.\d+\.0\.(?=\d)")
@@ -34,7 +34,7 @@ _NOT_OURS = re.compile(r"(?i).*_proxy|columns|lines|no_color|force_color|ci|gith
 
 
 class Terminal:
-    """Where commands are run. `bin` has the command `eastgate`, of the sources under test."""
+    """A terminal that runs commands. `commands` has the command `eastgate`, of the sources under test."""
 
     def __init__(self, folder: Path, runtime: Path, commands: Path) -> None:
         self._folder = self._here = folder
@@ -55,7 +55,7 @@ class Terminal:
         self._since = 0
 
     def run(self, command: str) -> str:
-        """What a command prints, on both of its outputs. One that goes on: what it prints until it is ready."""
+        """Run a command, and return its output and errors. For `eastgate up`, return the output until it is ready."""
         if _UP.match(command):
             return self._up(command)
         self._since = len(self._printed())
@@ -68,7 +68,7 @@ class Terminal:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=_LIMIT,
+            timeout=_TIMEOUT_SECONDS,
             check=False,
         )
         self._status = ran.returncode
@@ -76,28 +76,28 @@ class Terminal:
             self._here = Path(self._state.read_text().rstrip("\n"))
         return self._as_written(ran.stdout.decode())
 
-    def heard(self, is_it: Callable[[str], bool]) -> str:
-        """What the mesh has printed since the last command began: once this is so, or nothing more comes."""
+    def output_when(self, is_expected: Callable[[str], bool]) -> str:
+        """Wait for expected output of the mesh since the last command, and return the output at that time."""
         assert self._mesh is not None, "no `eastgate up` runs on this page"
-        ends = time.monotonic() + _LIMIT
-        while not is_it(found := self._printed()[self._since :]) and time.monotonic() < ends:
+        ends = time.monotonic() + _TIMEOUT_SECONDS
+        while not is_expected(found := self._printed()[self._since :]) and time.monotonic() < ends:
             assert self._mesh.poll() is None, f"the mesh has ended:\n{self._printed()}"
             time.sleep(0.1)
         return found
 
-    def settled(self) -> str:
-        """The same, once nothing more has come for a while; for whoever does not know what to wait for."""
-        length, ends = -1, time.monotonic() + _LIMIT
+    def settled_output(self) -> str:
+        """Return the output of the mesh since the last command, once the mesh prints nothing more for some seconds."""
+        length, ends = -1, time.monotonic() + _TIMEOUT_SECONDS
         while length != (length := len(self._printed())) or (length == self._since and time.monotonic() < ends):
-            time.sleep(_QUIET)
+            time.sleep(_QUIET_SECONDS)
         return self._printed()[self._since :]
 
     def close(self) -> None:
-        """Stop what still runs."""
+        """Stop the mesh, if it still runs."""
         if self._mesh is not None and self._mesh.poll() is None:
             self._mesh.send_signal(signal.SIGINT)
             try:
-                self._mesh.wait(_LIMIT)
+                self._mesh.wait(_TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
                 self._mesh.kill()
                 self._mesh.wait()
@@ -114,7 +114,7 @@ class Terminal:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        printed = self.heard(lambda text: _READY.search(text) is not None)
+        printed = self.output_when(lambda text: _READY.search(text) is not None)
         network = _NETWORK.search(self._heard.read_text())
         self._network = network[0] if network is not None else _WRITTEN
         ready = _READY.search(printed)
@@ -134,12 +134,12 @@ class Terminal:
 
 @contextlib.contextmanager
 def terminal(folder: Path, *, examples: bool, files: Path | None = None) -> Iterator[Terminal]:
-    """Open a terminal in a folder, which is empty, or has the examples or the files of a page in it."""
+    """Open a terminal in a folder with a copy of the examples or of the page's files, if given."""
     if files is not None and files.is_dir():
         shutil.copytree(files, folder, dirs_exist_ok=True)
     if examples:
         shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
-    runtime = Path(tempfile.mkdtemp(prefix="egd-"))  # sockets have short names
+    runtime = Path(tempfile.mkdtemp(prefix="egd-"))  # the path of a unix socket must be short
     try:
         commands = runtime / "bin"
         commands.mkdir()

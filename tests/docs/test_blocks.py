@@ -1,4 +1,4 @@
-"""Reading console blocks, and comparing what they say with what is printed."""
+"""Reading console blocks, and comparing their output with the printed output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every console block of the documentation does what it says: `pytest tests/docs --update` writes what it does now."""
+"""Every console block of the documentation shows the real output. `pytest tests/docs --update` writes that output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.docs.terminal import Terminal, terminal
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_command_of_a_page_prints_what_the_page_says(page: Path, tmp_path: Path, update: bool) -> None:
+def test_every_command_of_a_page_prints_the_documented_output(page: Path, tmp_path: Path, update: bool) -> None:
     text = page.read_text(encoding="utf-8")
     found = list(steps(text))
     others: dict[Step, str] = {}
@@ -24,18 +24,18 @@ def test_every_command_of_a_page_prints_what_the_page_says(page: Path, tmp_path:
             if not is_same(step.output, printed, anywhere=step.command is None):
                 others[step] = shortened(step.output, printed)
                 if step.command is None and not update:
-                    break  # it was waited for long enough
+                    break  # the wait was long enough
     if update and others:
         page.write_text(with_outputs(text, others), encoding="utf-8")
         return
-    told = [f"{page.name}:{step.line}: $ {step.command}\n{printed}" for step, printed in others.items()]
-    assert not told, "run `pytest tests/docs --update` if this is what they should print:\n\n" + "\n\n".join(told)
+    differing = [f"{page.name}:{step.line}: $ {step.command}\n{printed}" for step, printed in others.items()]
+    assert not differing, "if this output is right, run `pytest tests/docs --update`:\n\n" + "\n\n".join(differing)
 
 
 def _printed(step: Step, opened: Terminal, update: bool) -> str:
     if step.command is not None:
         return opened.run(step.command)
-    return opened.settled() if update else opened.heard(partial(is_same, step.output, anywhere=True))
+    return opened.settled_output() if update else opened.output_when(partial(is_same, step.output, anywhere=True))
 
 
 def test_the_first_page_has_commands() -> None:

@@ -1,4 +1,4 @@
-"""Every page is looked at: what prints something is in a console block, which is run, and other commands exist."""
+"""Every page: commands with output are in console blocks, which the tests run, and all other commands exist."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_page_with_a_console_block_is_run() -> None:
 
 
 def _commands(text: str) -> Iterator[list[str]]:
-    """Yield the words of each `eastgate` command of a shell block, up to where it is piped or redirected."""
+    """Yield the words of each `eastgate` command of a shell block, up to a pipe or redirection."""
     for line in text.replace("\\\n", " ").splitlines():
         for part in re.split(r"\||&&|;", line):
             if part.strip().startswith("eastgate "):

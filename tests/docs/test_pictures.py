@@ -1,4 +1,4 @@
-"""The pictures of the pages are those that the product draws now."""
+"""The pictures of the pages are the ones that the product draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python examples of the pages print what the pages say."""
+"""The Python examples of the pages print the documented output."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_no_example_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_an_example_prints_what_the_page_says(
+def test_an_example_prints_the_documented_output(
     number: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     code, output = EXAMPLES[number]

@@ -1,1 +1,1 @@
-"""What must hold when something breaks, lies, or is too slow: with real Envoys, real mTLS and real signals."""
+"""Guarantees when a part fails, lies, or is slow: with real Envoys, real mTLS and real signals."""

@@ -1,9 +1,14 @@
-"""An application whose answers end in every way that HTTP/1 has, or, without HTTP, when it closes.
+"""An application whose answers end in every way of HTTP/1, or, without HTTP, when it closes.
 
-The path says how: `/api/sized/1000` is a thousand bytes with a length, `/api/chunked/...` in chunks, `/api/bye/...`
-with a length and `Connection: close`, `/api/closing/...` ended by closing, `/api/endless/1000` a thousand bytes ten
-times a second for ever. An upgrade to a websocket is granted, and what comes is echoed, or pushed where the path says
-`/api/push/...`.
+The path chooses the way:
+
+- `/api/sized/1000`: a thousand bytes with a length
+- `/api/chunked/...`: in chunks
+- `/api/bye/...`: with a length and `Connection: close`
+- `/api/closing/...`: ended by closing the connection
+- `/api/endless/1000`: a thousand bytes ten times a second, without an end
+
+The application accepts websockets. It echoes their bytes, or pushes bytes for the path `/api/push/...`.
 """
 
 from __future__ import annotations
@@ -20,12 +25,12 @@ from tests.faults.recorder import Recorder
 __all__ = ["Answering", "body"]
 
 _UPGRADED = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n"
-_EVERY = 0.1
+_INTERVAL_SECONDS = 0.1
 
 
 @lru_cache(maxsize=8)
 def body(size: int) -> bytes:
-    """So many bytes, of which each part is another."""
+    """Return `size` bytes without repetition."""
     block = b"".join(b"%07d\n" % number for number in range(size // 8 + 1))
     return block[:size]
 
@@ -49,8 +54,8 @@ _LAST = ("bye", "closing", "old")
 
 
 class Answering(Recorder):
-    """`raw`: without HTTP, it reads lines such as `<100>` and sends as many bytes; after one such as `<!100>` it
-    closes. No HTTP begins so.
+    """The application. `raw`: without HTTP, it reads lines such as `<100>` and sends as many bytes. After a line like
+    `<!100>` it also closes. No HTTP request begins like that.
     """
 
     def __init__(self, name: str = "answering", *, raw: bool = False, pause: float = 0.0) -> None:
@@ -83,7 +88,7 @@ class Answering(Recorder):
             await writer.drain()
 
     async def _answer(self, head: Head, source: Source, writer: asyncio.StreamWriter) -> bool:
-        """Answers one request; whether another one may follow."""
+        """Answer one request, and return whether another one may follow."""
         _, _, how, size = head.start.split(" ")[1].partition("?")[0].split("/")
         if head.has_token("connection", "upgrade"):
             await self._websocket(how, source, writer)
@@ -97,7 +102,7 @@ class Answering(Recorder):
             while True:
                 writer.write(b"%x\r\n%b\r\n" % (int(size), body(int(size))))
                 await writer.drain()
-                await asyncio.sleep(_EVERY)
+                await asyncio.sleep(_INTERVAL_SECONDS)
         writer.write(_ANSWERS[how](body(int(size))))
         await writer.drain()
         return how not in _LAST
@@ -107,7 +112,7 @@ class Answering(Recorder):
         while how == "push":
             writer.write(b"tick")
             await writer.drain()
-            await asyncio.sleep(_EVERY)
+            await asyncio.sleep(_INTERVAL_SECONDS)
         while piece := await source.take():
             writer.write(piece)
             await writer.drain()

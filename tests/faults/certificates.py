@@ -1,4 +1,4 @@
-"""Certificates that no authority of ours would issue, signed by one whose keys a test has."""
+"""Certificates that no CA of Eastgate would issue, signed by a CA with a key that the tests have."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Forge", "served_certificate", "tls_context"]
 
 @dataclass(frozen=True)
 class Forge:
-    """An authority, and what it keeps secret."""
+    """A CA, with its private key."""
 
     authority: EmbeddedCa
     state: CaState
@@ -44,7 +44,7 @@ class Forge:
         self_signed: bool = False,
         for_clients: bool = True,
     ) -> tuple[str, str]:
-        """A chain and its key: a leaf with these names, or none."""
+        """Return a chain and its key: a leaf with these names, or without names."""
         key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
         end = now - timedelta(seconds=5) if expired else now + timedelta(minutes=5)
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "forged")])
@@ -87,7 +87,7 @@ def _signs_nothing() -> x509.KeyUsage:
 def tls_context(
     bundles: TrustBundles, chain_and_key: tuple[str, str] | None = None, *, weak: bool = False
 ) -> ssl.SSLContext:
-    """How a client shakes hands that has this certificate, or none, and any version of TLS; `weak` shows any."""
+    """Return the TLS context of a client with an optional certificate. `weak` lets it present a weak one."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.load_verify_locations(cadata=bundles.pem(bundles.own))
@@ -102,7 +102,7 @@ def tls_context(
 
 
 async def served_certificate(target: Target, tls: ssl.SSLContext) -> x509.Certificate:
-    """The certificate that a proxy shows."""
+    """Return the certificate that a proxy presents."""
     reader, writer = await asyncio.open_connection(target.address, target.port, ssl=tls, server_hostname="")
     try:
         shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)

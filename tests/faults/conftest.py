@@ -1,4 +1,4 @@
-"""Each test has a runtime folder of its own, and may be a coroutine."""
+"""Each test has its own runtime folder, and may be a coroutine."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 
 import pytest
 
-_LONGEST = 300.0
+_TIMEOUT_SECONDS = 300.0
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Runs a test that is a coroutine, and never waits for it for ever."""
+    """Run a test that is a coroutine, with a time limit."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     wanted = inspect.signature(pyfuncitem.obj).parameters
     arguments = {name: pyfuncitem.funcargs[name] for name in wanted}
-    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), _LONGEST))
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), _TIMEOUT_SECONDS))
     return True
 
 
 @pytest.fixture(autouse=True)
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of the run folders of meshes, with a name that is short enough for sockets."""
+    """Return the runtime folder of meshes, with a path that is short enough for sockets."""
     folder = Path(tempfile.mkdtemp(prefix="eg-"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     yield folder

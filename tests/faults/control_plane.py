@@ -1,7 +1,7 @@
-"""A control plane as a process of its own, for one proxy: `control_plane.py`, told what to do on stdin.
+"""A control plane for one proxy, as a process of its own: `control_plane.py`, with commands on stdin.
 
-The first line says whom it serves; every other line is manifests to enforce instead. Each is answered with how many
-responses have been sent by the time that the proxy has everything.
+The first line names the proxy. Every other line has manifests to enforce instead. The answer to each line is the number
+of responses that were sent until the proxy has all resources.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.faults.worlds import DOMAIN, reading
 
 
 class OneToken(Tokens):
-    """The token outlives the process, or the proxy could not come back."""
+    """A token store with one fixed token, so that the proxy can reconnect after a restart."""
 
     def __init__(self, node: str, token: str) -> None:
         super().__init__()
@@ -40,20 +40,20 @@ class OneToken(Tokens):
 
 
 async def main(lines: asyncio.StreamReader) -> None:
-    told: dict[str, Any] = json.loads(await lines.readline())
-    node = told["node"]
-    ports = {int(port): bound for port, bound in told["ports"].items()}
-    site = ProxySite(node, told["address"], ports, {port: SocketAddress(told["app"]) for port in ports})
+    config: dict[str, Any] = json.loads(await lines.readline())
+    node = config["node"]
+    ports = {int(port): bound for port, bound in config["ports"].items()}
+    site = ProxySite(node, config["address"], ports, {port: SocketAddress(config["app"]) for port in ports})
     store = Store()
-    authority = reading(*told["manifests"])(Settings())
+    authority = reading(*config["manifests"])(Settings())
     enforcement = Enforcement(authority, store)
-    bundles = TrustBundles.of(DOMAIN, roots_of_pem(told["roots"]))
+    bundles = TrustBundles.of(DOMAIN, roots_of_pem(config["roots"]))
     now = datetime.now(UTC)
     enforcement.follow(SiteChange({node: site}), everything(authority.world))
-    enforcement.put_svid(node, Svid(told["identity"], told["chain"], told["key"], now, now, now))
+    enforcement.put_svid(node, Svid(config["identity"], config["chain"], config["key"], now, now, now))
     enforcement.put_trust(node, bundles)
-    server = AdsServer(store, OneToken(node, told["token"]))
-    await server.start(f"unix:{told['socket']}")
+    server = AdsServer(store, OneToken(node, config["token"]))
+    await server.start(f"unix:{config['socket']}")
     print(json.dumps({"listens": True}), flush=True)
     while True:
         await server.wait_settled(node, 30)

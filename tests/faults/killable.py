@@ -1,4 +1,4 @@
-"""A mesh as a process of its own, which tells on stdout what it consists of and then waits to be killed."""
+"""A mesh as a process of its own, which prints its parts on stdout and then waits until it is killed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.faults.worlds import HTTP, allow, world
 async def main() -> None:
     async with running(*world(HTTP, servers=3), allow("all", "alice")) as mesh:
         assert (await mesh.call("alice")).status == 200
-        told = {"processes": descendants(os.getpid()), "folder": str(mesh.mesh.rundir.path)}
-        print(json.dumps(told), flush=True)
+        parts = {"processes": descendants(os.getpid()), "folder": str(mesh.mesh.rundir.path)}
+        print(json.dumps(parts), flush=True)
         await asyncio.Event().wait()
 
 

@@ -1,5 +1,5 @@
-"""Linkerd resources for the server of the small world: a Server, routes that are open to one account, and as many
-rules as a test wants.
+"""Linkerd resources for the server of the small world: a Server, routes that allow one account, and any number of
+rules.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ def resource(kind: str, name: str, version: str, **spec: object) -> Manifest:
 
 
 def server(protocol: str = "unknown", access: str = "deny") -> Manifest:
-    """A Server on the port of the workload `server`."""
+    """Return a Server on the port of the workload `server`."""
     selector = {"matchLabels": {"app": "server"}}
     return resource(
         "Server", "server", "v1beta3", podSelector=selector, port=HTTP, proxyProtocol=protocol, accessPolicy=access
     )
 
 
-# Routes that are open to one account
+# Routes that allow one account
 
 
 def route_for(name: str, account: str, *matches: Manifest) -> list[Manifest]:
-    """A way in that is open to one account."""
+    """Return a route that allows one account."""
     route = {"group": _LINKERD, "kind": "HTTPRoute", "name": name}
     who = {"group": _LINKERD, "kind": "MeshTLSAuthentication", "name": account}
     identities = [{"kind": "ServiceAccount", "name": account}]
@@ -41,7 +41,7 @@ def route_for(name: str, account: str, *matches: Manifest) -> list[Manifest]:
 
 
 def only_for_bob(*matches: Manifest) -> list[Manifest]:
-    """Whoever sends a request that matches must be bob; alice may send all others."""
+    """Return routes that allow matching requests only from bob, and all others from alice."""
     return [
         *world(),
         server("HTTP/1"),
@@ -54,7 +54,7 @@ def only_for_bob(*matches: Manifest) -> list[Manifest]:
 
 
 def from_networks(*networks: str, target: Manifest | None = None) -> list[Manifest]:
-    """A NetworkAuthentication for each network, and an AuthorizationPolicy that lets it in."""
+    """Return a NetworkAuthentication for each network, and an AuthorizationPolicy that allows it."""
     found: list[Manifest] = []
     for number, network in enumerate(networks):
         name = f"n{number}"
@@ -73,7 +73,7 @@ def from_networks(*networks: str, target: Manifest | None = None) -> list[Manife
 
 
 def header_routes(*values: str, header: str = "x-team") -> list[Manifest]:
-    """Routes that look at a header, a match for each value, and one for everything else."""
+    """Return routes with a match for each value of a header, and one for all other requests."""
     matches: list[Manifest] = [{"headers": [{"name": header, "value": value}]} for value in values]
     matches.append({"path": {"type": "PathPrefix", "value": "/"}})
     rules = {f"r{place}": [{"matches": matches[place : place + 8]}] for place in range(0, len(matches), 8)}

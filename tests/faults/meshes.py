@@ -1,4 +1,4 @@
-"""A running mesh, with what a test asks of one: calls as somebody, changes, and what was told meanwhile."""
+"""A running mesh with the helpers of tests: calls by an account, changes, and recorded events."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ E = TypeVar("E")
 
 
 async def until(true: Callable[[], bool], seconds: float = PATIENCE, what: str = "") -> None:
-    """Waits until something holds that nobody tells of."""
+    """Poll until a condition is true. Fails after some seconds, with the text `what`."""
     ends = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < ends, what or "it did not come to be so"
@@ -41,7 +41,7 @@ async def until(true: Callable[[], bool], seconds: float = PATIENCE, what: str =
 
 @dataclass
 class Running:
-    """A mesh that runs."""
+    """A running mesh."""
 
     mesh: LocalMesh
     events: list[MeshEvent] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Running:
         return Target(site.address, site.ports[port], through=self.mesh.tunnel_to(site))
 
     async def open(self, account: str | None, port: int = HTTP, workload: str = SERVER) -> CallConnection:
-        """A connection as an account of the namespace, as a SPIFFE ID, or as nobody."""
+        """Open a connection as an account of the namespace, as a SPIFFE ID, or without an identity (None)."""
         identity = account if account is None or "://" in account else sa(account)
         tls = await self.mesh.certificates.context(identity) if identity is not None else None
         return await CallConnection.open(self.target(port, workload), tls=tls)
@@ -67,36 +67,36 @@ class Running:
         timeout: float = 20.0,
         enough: int | None = 1,
     ) -> Called:
-        """One call as somebody; a GET of `/` where nothing is said."""
+        """Make one call as an account. The default request is a GET of `/`."""
         identity = account if account is None or "://" in account else sa(account)
         tls = await self.mesh.certificates.context(identity) if identity is not None else None
         asked = HttpRequest() if request is None else request
         return await call(self.target(port, workload), tls=tls, request=asked, timeout=timeout, enough=enough)
 
     async def get(self, account: str | None, path: str, port: int = HTTP) -> int:
-        """The status of the answer to a GET; 0 where there is none."""
+        """Return the status of the answer to a GET, or 0 without an answer."""
         return (await self.call(account, HttpRequest(path=path), port)).status
 
     async def exchange(self, account: str | None, data: bytes, port: int = HTTP, quiet: float = 0.3) -> bytes:
-        """Sends bytes as they are, and gives everything that comes back until nothing comes any more."""
+        """Send bytes unchanged, and return all bytes that come back until the connection is quiet."""
         async with await self.open(account, port) as connection:
             await connection.send(data)
             return (await connection.raw(quiet)).body
 
     async def change(self, *manifests: Manifest) -> Enforced | PartlyEnforced:
-        """Enforce these instead."""
+        """Replace all manifests with these, and wait until they are enforced."""
         return await enforce_instead(self.mesh, reading(*manifests)(self.mesh.settings))
 
-    def told(self, kind: type[E]) -> list[E]:
-        """The events of a kind."""
+    def events_of(self, kind: type[E]) -> list[E]:
+        """Return the events of a kind."""
         return [event for event in self.events if isinstance(event, kind)]
 
     def seen(self) -> list[Observation]:
-        """What the proxies decided."""
-        return [event.observation for event in self.told(Decided)]
+        """Return the decisions of the proxies."""
+        return [event.observation for event in self.events_of(Decided)]
 
     async def logged(self, connection: CallConnection, number: int = 1, level: str = "request") -> list[Observation]:
-        """The first so many things that the proxy logged about a connection that is open here, in their order."""
+        """Return the first `number` log lines of the proxy about an open connection, in their order."""
         source = "{}:{}".format(*connection.local_address)
 
         def found() -> list[Observation]:
@@ -106,7 +106,7 @@ class Running:
         return found()
 
     def metric(self, name: str, **labels: str) -> float:
-        """The sum of a metric over what has these labels."""
+        """Return the sum of a metric over all series with these labels."""
         found = 0.0
         for family in self.mesh.server.metrics.registry.collect():
             for sample in family.samples:
@@ -115,7 +115,7 @@ class Running:
         return found
 
     def sent(self) -> float:
-        """How many responses the control plane has sent."""
+        """Return the number of responses that the control plane has sent."""
         return self.metric("eastgate_xds_responses_total")
 
 
@@ -126,7 +126,7 @@ async def running(
     settings: Settings | None = None,
     **options: Any,
 ) -> AsyncIterator[Running]:
-    """A mesh of these manifests. `apps` are applications of the server that behave otherwise than the usual ones."""
+    """Run a mesh with these manifests. `apps` replaces applications of the server, by port."""
     name = f"faults-{os.getpid()}-{next(_numbers)}"
     folder = os.environ["XDG_RUNTIME_DIR"]
     servers = {

@@ -1,4 +1,4 @@
-"""Which processes there are."""
+"""The processes of a mesh."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["descendants"]
 
 
 def descendants(pid: int) -> list[int]:
-    """The children of a process, and theirs."""
+    """Return all descendants of a process."""
     found: list[int] = []
     for listed in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, listed.read_text().split()):

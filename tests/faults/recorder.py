@@ -1,4 +1,4 @@
-"""An application that remembers every request that reached it."""
+"""An application that records every request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Arrived", "Recorder"]
 
 @dataclass(frozen=True)
 class Arrived:
-    """A request as the application saw it."""
+    """A request as the application received it."""
 
     method: str
     target: str
@@ -28,7 +28,7 @@ class Arrived:
 
 
 class Recorder(SocketServer):
-    """Answers every request with 200 and nothing else."""
+    """An application that answers every request with 200."""
 
     def __init__(self, name: str = "recorder") -> None:
         super().__init__(f"{os.environ['XDG_RUNTIME_DIR']}/{name}.sock")
@@ -36,7 +36,7 @@ class Recorder(SocketServer):
 
     @property
     def targets(self) -> list[str]:
-        """Method and target of every request so far."""
+        """Return the method and target of every request so far."""
         return [f"{one.method} {one.target}" for one in self.arrived]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""Without a control plane the proxies go on with what they have; with a new one they go on from there."""
+"""Without a control plane, proxies keep their resources. A new control plane continues from there."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.local.machine.calling import call
 
 _BASE = [*world(), allow("all", "alice", "carol")]
 _API = allow("api", "alice", "carol", paths=["/api/*"])
-_RECONNECTS = 40.0  # Envoy waits longer after each try, up to half a minute
+_RECONNECT_SECONDS = 40.0  # Envoy's backoff grows up to half a minute
 
 
 async def test_a_control_plane_that_goes_and_comes_back_is_not_noticed_by_traffic() -> None:
@@ -53,13 +53,13 @@ async def test_a_control_plane_that_goes_and_comes_back_is_not_noticed_by_traffi
             await answers.more("kept out")
             back, sent = asyncio.Event(), mesh.sent()
 
-            def heard(event: ServerEvent) -> None:
+            def on_event(event: ServerEvent) -> None:
                 if isinstance(event, Connected):
                     back.set()
 
-            mesh.mesh.server.listen(heard)
+            mesh.mesh.server.listen(on_event)
             await mesh.mesh.server.start(address)
-            await asyncio.wait_for(back.wait(), _RECONNECTS)
+            await asyncio.wait_for(back.wait(), _RECONNECT_SECONDS)
             await mesh.mesh.server.wait_settled(SERVER)
             await answers.more("kept out")
             assert mesh.sent() == sent, "it has everything already"
@@ -80,47 +80,47 @@ async def test_a_change_that_was_made_while_it_was_away_is_enforced_when_it_is_b
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (200, 403)
         accepted = asyncio.Event()
 
-        def heard(event: ServerEvent) -> None:
+        def on_event(event: ServerEvent) -> None:
             if isinstance(event, Acked) and event.type_url == EXTENSION:
                 accepted.set()
 
-        mesh.mesh.server.listen(heard)
+        mesh.mesh.server.listen(on_event)
         await mesh.mesh.server.start(address)
-        await asyncio.wait_for(accepted.wait(), _RECONNECTS)
+        await asyncio.wait_for(accepted.wait(), _RECONNECT_SECONDS)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (403, 200)
 
 
-# As a process that is killed
+# A control plane whose process is killed
 
 
 @dataclass
 class ControlPlane:
-    """A control plane that runs. `hear` gives its next line."""
+    """A running control plane. `receive` returns its next line."""
 
     process: asyncio.subprocess.Process
 
-    async def hear(self) -> dict[str, Any]:
+    async def receive(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        found: dict[str, Any] = json.loads(await asyncio.wait_for(self.process.stdout.readline(), _RECONNECTS))
+        found: dict[str, Any] = json.loads(await asyncio.wait_for(self.process.stdout.readline(), _RECONNECT_SECONDS))
         return found
 
     async def enforce(self, *manifests: Manifest) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(manifests).encode() + b"\n")
-        await self.hear()
+        await self.receive()
 
 
 @asynccontextmanager
-async def control_plane(told: dict[str, Any]) -> AsyncIterator[ControlPlane]:
+async def control_plane(config: dict[str, Any]) -> AsyncIterator[ControlPlane]:
     program = str(Path(__file__).with_name("control_plane.py"))
     process = await asyncio.create_subprocess_exec(
         sys.executable, program, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     try:
         assert process.stdin is not None
-        process.stdin.write(json.dumps(told).encode() + b"\n")
+        process.stdin.write(json.dumps(config).encode() + b"\n")
         running = ControlPlane(process)
-        assert await running.hear() == {"listens": True}
+        assert await running.receive() == {"listens": True}
         yield running
     finally:
         if process.returncode is None:
@@ -136,7 +136,7 @@ async def test_a_control_plane_that_is_killed_and_started_again_is_not_noticed_b
     app = EchoServer(str(runtime / "app.sock"), SERVER, HTTP)
     with Addresses() as addresses:
         address = addresses.assign([SERVER])[SERVER]
-        told = {
+        config = {
             "node": SERVER,
             "address": address,
             "ports": {HTTP: HTTP},
@@ -163,17 +163,17 @@ async def test_a_control_plane_that_is_killed_and_started_again_is_not_noticed_b
             bootstrap(SERVER, socket, token), SERVER, on_record=lambda _: None, on_log=lambda _: None
         )
         try:
-            assert await get("alice", "/api/x") == 0  # nobody has told it anything
-            async with control_plane(told) as first:
-                assert len(await first.hear()) == 6  # something of every type
+            assert await get("alice", "/api/x") == 0  # the proxy has no resources
+            async with control_plane(config) as first:
+                assert len(await first.receive()) == 6  # resources of every type
                 await wait_until_listening([(address, HTTP)], 5)
                 async with hammering(calls) as answers:
                     await answers.more("kept out")
                     os.kill(first.process.pid, signal.SIGKILL)
                     await first.process.wait()
                     await answers.more("kept out")
-                    async with control_plane(told) as second:
-                        assert await second.hear() == {}, "it has everything already"
+                    async with control_plane(config) as second:
+                        assert await second.receive() == {}, "it has everything already"
                         await answers.more("kept out")
                         assert answers.only("allowed", 200)
                         assert answers.only("forbidden", 403)
@@ -201,7 +201,7 @@ def print_versions() -> None:
 
 
 async def test_a_control_plane_that_is_started_again_would_send_the_same_bytes() -> None:
-    """Or every restart would replace the listeners of every proxy, and close every connection with them."""
+    """Other bytes would replace the listeners of every proxy at a restart, and close every connection."""
 
     async def versions() -> bytes:
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", _VERSIONS, stdout=asyncio.subprocess.PIPE)

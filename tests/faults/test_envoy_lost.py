@@ -1,4 +1,4 @@
-"""A proxy that dies, or that nobody has told anything yet, lets nothing through."""
+"""A proxy that dies, or that has no resources yet, denies every request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_no_call_gets_through_that_policy_denies_while_a_proxy_is_killed_a
         assert answers.only("kept out", 0)
         assert answers.only("nobody", 0)
         assert answers.of["allowed"][0] > 0, "nothing was ever down"
-        assert len([one for one in mesh.told(Noted) if one.trouble]) == 3
+        assert len([one for one in mesh.events_of(Noted) if one.trouble]) == 3
         assert mesh.metric("eastgate_proxy_restarts_total") == 3
 
 
@@ -61,7 +61,7 @@ async def test_a_proxy_that_finds_no_control_plane_opens_no_port() -> None:
         await process.wait()
         await until(lambda: mesh.mesh.proxies.process(SERVER) is not process)
         async with hammering({"alice": lambda: mesh.get("alice", "/api/x")}) as answers:
-            await asyncio.sleep(1)  # that nothing happens cannot be waited for
+            await asyncio.sleep(1)  # wait, to see that nothing happens
         assert answers.only("alice", 0)
         assert (await mesh.call("alice")).error == "refused"
         await mesh.mesh.server.start(f"unix:{mesh.mesh.rundir.socket('control-plane')}")
@@ -71,8 +71,8 @@ async def test_a_proxy_that_finds_no_control_plane_opens_no_port() -> None:
 
 
 @pytest.mark.parametrize("layer", ["attributes", "requests", "connections", "audit"])
-async def test_a_layer_that_is_missing_lets_nothing_through(layer: str) -> None:
-    """Neither where it is taken away, nor where a new proxy never gets it."""
+async def test_a_missing_layer_denies_every_request(layer: str) -> None:
+    """Check a layer that is removed, and a layer that a new proxy never gets."""
     async with running(*_BASE, _API) as mesh:
         assert await mesh.get("alice", "/api/x") == 200
         mesh.mesh.store.update(SERVER, remove=[(EXTENSION, f"{HTTP}/{layer}")])

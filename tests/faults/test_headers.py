@@ -1,4 +1,4 @@
-"""Headers that are there several times, or that a proxy changes before anybody looks at them."""
+"""Repeated headers, and headers that a proxy changes before policies read them."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def _bytes(version: str, headers: Headers, path: str = "/") -> bytes:
 
 
 async def _open(mesh: Running) -> CallConnection:
-    """A connection as alice, from another address than that of the workload."""
+    """Open a connection as alice, from another address than the workload's."""
     tls = await mesh.mesh.certificates.context(sa("alice"))
     return await CallConnection.open(mesh.target(), tls=tls, source_address=mesh.mesh.own_address)
 
 
 async def _decided(mesh: Running, version: str, headers: Headers) -> str:
-    """What the proxy says of a request."""
+    """Return the decision of the proxy about a request."""
     async with await _open(mesh) as connection:
         await connection.send(_bytes(version, headers))
         [seen] = await mesh.logged(connection)
@@ -116,7 +116,7 @@ async def test_a_call_sends_all_values() -> None:
             assert made.agrees
 
 
-# Headers of which Envoy makes one text
+# Headers whose values Envoy joins
 
 
 @pytest.mark.parametrize(("version", "joined"), [("HTTP/1.1", "a,b"), ("HTTP/1.0", "a,b"), ("HTTP/2", "a, b")])
@@ -159,10 +159,10 @@ async def test_a_header_that_connection_names_ends_at_the_proxy() -> None:
         assert (await _decided(mesh, "HTTP/1.1", [("connection", "close"), ("x-role", "admin")])).startswith("403:")
 
 
-# Whatever happens to the filter
+# Changes and failures of the filter
 
 
-async def test_a_filter_that_fails_lets_nothing_through(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_filter_that_fails_denies_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
     failing = 'function envoy_on_request(handle)\n  error("it fails")\nend\n'
     monkeypatch.setattr(values, "_script", lambda: failing)
     async with running(*only_for_bob(*_matching("x-role", "admin"))) as mesh:
@@ -171,7 +171,7 @@ async def test_a_filter_that_fails_lets_nothing_through(monkeypatch: pytest.Monk
 
 
 async def test_values_are_noted_for_as_long_as_any_rule_looks_at_them() -> None:
-    """Policies come to look at a header, and cease to; requests meanwhile are decided by the old rules or the new."""
+    """Policies start and stop reading a header. Requests meanwhile are decided by the old or the new rules."""
     by_path, by_header = only_for_bob({"path": {"type": "Exact", "value": "/b"}}), only_for_bob(*_matching("k", "v"))
     async with running(*by_path) as mesh:
         statuses: list[int] = []
@@ -187,7 +187,7 @@ async def test_values_are_noted_for_as_long_as_any_rule_looks_at_them() -> None:
         for _ in range(5):
             for manifests, status in ((by_header, 403), (by_path, 200)):
                 await mesh.change(*manifests)
-                seen = len(statuses) + 2  # one may have been on its way
+                seen = len(statuses) + 2  # one may have been in flight
                 await until(lambda wanted=seen: len(statuses) > wanted)  # type: ignore[misc]
                 assert statuses[-1] == status
         ended.set()
@@ -195,8 +195,8 @@ async def test_values_are_noted_for_as_long_as_any_rule_looks_at_them() -> None:
         assert set(statuses) == {200, 403}
 
 
-async def test_no_half_of_a_change_from_an_expression_to_a_value_lets_anything_through() -> None:
-    """Both policies deny it; the values are noted by scripts that change before and after the rules."""
+async def test_no_half_of_a_change_from_an_expression_to_a_value_allows_a_request() -> None:
+    """Both policies deny the request. Scripts note the values, and change before and after the rules."""
     by_pattern = only_for_bob(*_matching("x-role", "admin.*", kind="RegularExpression"))
     by_value = only_for_bob(*_matching("x-role", "admin"))
     async with running(*by_pattern) as mesh:
@@ -231,7 +231,7 @@ async def test_no_name_is_taken_for_a_value_of_another() -> None:
             assert (await _decided(mesh, "HTTP/1.1", headers)).startswith("403:"), headers
 
 
-# Every header that is common
+# All common headers
 
 _COMMON = re.findall(
     r"\S+",
@@ -260,7 +260,7 @@ end
 
 
 async def test_envoy_shows_every_header_as_it_was_sent_or_it_is_known_not_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once, twice and with an empty value; what is not shown so is refused by policies, or known to be joined."""
+    """Send each once, twice and empty. If Envoy changes a header, policies refuse it, or know that it is joined."""
     monkeypatch.setattr(values, "_script", lambda: _DUMP)
     async with running(*only_for_bob(*_matching("x-role", "admin"))) as mesh:
         for name in _COMMON:
@@ -271,11 +271,11 @@ async def test_envoy_shows_every_header_as_it_was_sent_or_it_is_known_not_to(mon
                 for sent in (["v"], ["v", "w"], ["v", ""], [""]):
                     body = await _until_shown(mesh, _bytes(version, [(name, value) for value in sent]))
                     shown = re.findall(rb"<" + re.escape(name.encode()) + rb":([^>]*)>", body)
-                    told = [one.decode() for one in shown]
+                    shown_values = [one.decode() for one in shown]
                     if joint is not None and (len(sent) > 1 or sent == [""]):
-                        assert len(told) <= 1 or told == sent, (name, version)
+                        assert len(shown_values) <= 1 or shown_values == sent, (name, version)
                     else:
-                        assert told == sent, (name, version)
+                        assert shown_values == sent, (name, version)
 
 
 async def _until_shown(mesh: Running, request: bytes) -> bytes:
@@ -294,7 +294,7 @@ async def _until_shown(mesh: Running, request: bytes) -> bytes:
 
 
 def _is_refused(answer: bytes) -> bool:
-    """Whether the proxy will not read the request; it may leave the connection open for a while."""
+    """Return whether the proxy refuses to read the request. It may keep the connection open for a while."""
     if answer.startswith(b"HTTP/1"):
         return answer[9:10] == b"4"
     return any(one.kind in (RST_STREAM, GOAWAY) for one in frames(bytearray(answer)))

@@ -1,4 +1,4 @@
-"""What stands in the place of a host, and is none: refused before any policy, by the engine and by a real proxy."""
+"""Invalid hosts: the engine and a real proxy refuse them before any policy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOSTS = ["admin.example", "ADMIN.example", "admin.example.", "admin.example:80"
 
 
 def _admin_for_bob() -> list[Manifest]:
-    """The host admin.example is for bob; alice may ask for all others."""
+    """Return policies that allow admin.example to bob, and all other hosts to alice."""
     route, *rest = route_for("special", "bob", {})
     route["spec"]["hostnames"] = ["admin.example"]
     return [
@@ -49,7 +49,7 @@ async def test_what_is_no_host_is_refused_and_a_host_is_compared_in_every_form()
 
 
 async def _exchange(mesh: Running, data: bytes, quiet: float = 0.3) -> bytes:
-    """Sends bytes as alice, from an address that is not the workload's own, and gives what comes back."""
+    """Send bytes as alice, from another address than the workload's, and return the bytes that come back."""
     tls = await mesh.mesh.certificates.context(sa("alice"))
     async with await CallConnection.open(mesh.target(), tls=tls, source_address="127.9.9.9") as connection:
         await connection.send(data)
@@ -64,9 +64,9 @@ async def _exchange(mesh: Running, data: bytes, quiet: float = 0.3) -> bytes:
         (b"GET / HTTP/1.1\r\n\r\n", b" 400 "),
         (b"GET / HTTP/1.0\r\n\r\n", b" 400 "),
         (b"GET / HTTP/1.1\r\nhost:\r\n\r\n", b" 400 "),
-        (b"GET http://admin.example/ HTTP/1.1\r\nhost: a\r\n\r\n", b" 403 "),  # what the target says counts
+        (b"GET http://admin.example/ HTTP/1.1\r\nhost: a\r\n\r\n", b" 403 "),  # the host of the target counts
         (b"GET http://a/ HTTP/1.1\r\nhost: admin.example\r\n\r\n", b" 200 "),
-        (b"GET http://u@admin.example/ HTTP/1.1\r\nhost: a\r\n\r\n", b" 403 "),  # Envoy takes the user away
+        (b"GET http://u@admin.example/ HTTP/1.1\r\nhost: a\r\n\r\n", b" 403 "),  # Envoy removes the user
     ],
 )
 async def test_forms_of_requests(head: bytes, status: bytes) -> None:
@@ -76,7 +76,7 @@ async def test_forms_of_requests(head: bytes, status: bytes) -> None:
 
 
 async def test_the_authority_counts_over_http2() -> None:
-    """The application speaks no HTTP/2, so that it counts who gets there."""
+    """The application speaks no HTTP/2, so it counts the requests that reach it."""
     head = ((b":method", b"GET"), (b":scheme", b"http"), (b":path", b"/"))
     async with running(*_admin_for_bob(), apps={HTTP: (app := Recorder())}) as mesh:
         for named in (

@@ -1,4 +1,4 @@
-"""Who has no certificate that counts is nobody, whatever it says about itself."""
+"""A caller without a valid certificate is anonymous, whatever names it claims."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ async def _status(mesh: Running, tls: ssl.SSLContext | None) -> int:
 _ALICE, _BOB = sa("alice"), sa("bob")
 _REFUSED: dict[str, tuple[str, ...]] = {
     "without a name": (),
-    "with a URI that is no SPIFFE ID": ("https://cluster.local/ns/shop/sa/alice",),
+    "with a URI that is not a SPIFFE ID": ("https://cluster.local/ns/shop/sa/alice",),
     "of a user in the domain": ("spiffe://alice@cluster.local/ns/shop/sa/alice",),
     "with a port in the domain": ("spiffe://cluster.local:443/ns/shop/sa/alice",),
     "with a domain and nothing else": ("spiffe://cluster.local",),
-    "with the word for nobody": ("none",),
-    "with two names, the first of which is no ID": ("https://cluster.local", _ALICE),
+    "with the word for anonymous callers": ("none",),
+    "with two names, the first not an ID": ("https://cluster.local", _ALICE),
 }
 _NOT_ONE_ID: dict[str, tuple[str, ...]] = {
     "with two SPIFFE IDs, the right one first": (_ALICE, _BOB),
@@ -49,7 +49,7 @@ async def test_certificates_of_others_are_refused() -> None:
         "right": (forge.forged(_ALICE), 200),
         "of another authority of the same name": (stranger.forged(_ALICE), 0),
         "signed by itself": (forge.forged(_ALICE, self_signed=True), 0),
-        "of a caller whom nobody allows": (forge.forged(_BOB), 0),
+        "of a caller that no policy allows": (forge.forged(_BOB), 0),
         "in capital letters": (forge.forged(_ALICE.replace("alice", "ALICE")), 0),
         "with a path that climbs": (forge.forged("spiffe://cluster.local/ns/shop/sa/x/../alice"), 0),
         "with a DNS name in place of an ID": (forge.forged(dns=["alice.shop"]), 0),
@@ -66,16 +66,16 @@ async def test_certificates_of_others_are_refused() -> None:
 
 @pytest.mark.parametrize("uris", [pytest.param(uris, id=name) for name, uris in _REFUSED.items()])
 async def test_a_certificate_without_a_name_of_ours_is_refused(uris: tuple[str, ...]) -> None:
-    await _is_nobody_anywhere(uris)
+    await _is_denied_everywhere(uris)
 
 
 @pytest.mark.parametrize("uris", [pytest.param(uris, id=name) for name, uris in _NOT_ONE_ID.items()])
 async def test_a_certificate_with_anything_else_than_one_spiffe_id_is_refused(uris: tuple[str, ...]) -> None:
-    await _is_nobody_anywhere(uris)
+    await _is_denied_everywhere(uris)
 
 
-async def _is_nobody_anywhere(uris: tuple[str, ...]) -> None:
-    """It is not let in as who it says, as a stranger whom no policy names, or as nobody."""
+async def _is_denied_everywhere(uris: tuple[str, ...]) -> None:
+    """Check that the caller is not accepted with its claimed identity, as an unknown caller, or as anonymous."""
     forge = Forge.of()
     open_but_for_bob = [allow("all", ports=[RAW]), deny("not-bob", "bob", ports=[RAW])]
     async with running(*world(HTTP, RAW), allow("named", "alice"), *open_but_for_bob, source=forge.authority) as mesh:
@@ -101,7 +101,7 @@ async def test_an_old_version_of_tls_is_refused(version: ssl.TLSVersion) -> None
     async with running(*_BASE, source=forge.authority) as mesh:
         for chosen, status in ((version, 0), (ssl.TLSVersion.TLSv1_2, 200), (ssl.TLSVersion.TLSv1_3, 200)):
             tls = tls_context(forge.authority.bundles, forge.forged(sa("alice")))
-            tls.set_ciphers("ALL:@SECLEVEL=0")  # or this client itself would refuse
+            tls.set_ciphers("ALL:@SECLEVEL=0")  # otherwise this client would refuse
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)
                 tls.minimum_version = tls.maximum_version = chosen

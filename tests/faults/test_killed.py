@@ -19,8 +19,8 @@ async def test_a_mesh_that_is_killed_leaves_no_process_and_no_folder() -> None:
     mesh = await asyncio.create_subprocess_exec(sys.executable, program, stdout=asyncio.subprocess.PIPE)
     try:
         assert mesh.stdout is not None
-        told = json.loads(await asyncio.wait_for(mesh.stdout.readline(), PATIENCE))
-        folder, processes = Path(told["folder"]), told["processes"]
+        parts = json.loads(await asyncio.wait_for(mesh.stdout.readline(), PATIENCE))
+        folder, processes = Path(parts["folder"]), parts["processes"]
 
         def remains() -> list[str]:
             alive = [str(pid) for pid in processes if procfs.start_time(pid) is not None]

@@ -1,4 +1,4 @@
-"""However many rules there are on a port, a proxy takes them, and decides by all of them."""
+"""A proxy accepts any number of rules on a port, and decides by all of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.patience import PATIENCE
 
 _HERE = "127.0.0.0/8"
 _MANY = 10_000
-_EACH = 1_112  # of nine kinds
+_MANY_PER_KIND = 1_112  # of nine kinds
 
 
 def _networks(number: int) -> list[str]:
@@ -48,7 +48,7 @@ def _networks(number: int) -> list[str]:
 
 
 async def _status(mesh: Running, request: HttpRequest | bytes | None = None, source: str = "127.0.0.2") -> int:
-    """The status for a caller without an identity, who is not on the workload's own address."""
+    """Return the status for an anonymous caller with another address than the workload's."""
     asked = HttpRequest() if request is None else request
     return (await call(mesh.target(), source_address=source, request=asked, timeout=PATIENCE, enough=1)).status
 
@@ -62,7 +62,7 @@ async def test_networks(protocol: str, number: int) -> None:
         await mesh.change(*base, *from_networks(*_networks(number)))
         assert await _status(mesh) in (0, 403)
         assert await _status(mesh, b"\0") == 0
-        assert not mesh.told(NotEnforced)
+        assert not mesh.events_of(NotEnforced)
 
 
 @pytest.mark.parametrize("number", [10, 300])
@@ -73,7 +73,7 @@ async def test_header_matches_with_a_catch_all(number: int) -> None:
     async with running(*base) as mesh:
         assert await _status(mesh, _with(values[-1])) == 200
         assert await _status(mesh, _with(values[0])) == 403
-        assert not mesh.told(NotEnforced)
+        assert not mesh.events_of(NotEnforced)
 
 
 def _with(team: str) -> HttpRequest:
@@ -87,10 +87,10 @@ async def test_a_denial_beside_many_paths_and_accounts() -> None:
         assert (await mesh.get("alice", "/p299/x"), await mesh.get("alice", "/p7/x")) == (200, 200)
         await mesh.change(*world(), *many, *others, deny("no", "alice", paths=["/p7/*"]))
         assert (await mesh.get("alice", "/p299/x"), await mesh.get("alice", "/p7/x")) == (200, 403)
-        assert not mesh.told(NotEnforced)
+        assert not mesh.events_of(NotEnforced)
 
 
-# Ten thousand of all kinds, straight from the IR: reading as many manifests is not what is looked at here
+# Ten thousand rules of all kinds, directly in the IR: reading as many manifests is not tested here
 
 
 def _network(number: int, last: int, length: int = 32) -> InNetwork:
@@ -110,13 +110,13 @@ _KINDS: dict[str, Callable[[int], Predicate]] = {
     "path": lambda number: Is(PATH, OneOf(frozenset({f"/path{number}/x"}))),
     "prefix": lambda number: Is(PATH, Prefix(f"/prefix{number}/")),
     "pattern": _pattern,
-    "method": lambda number: Is(METHOD, OneOf(frozenset({"PATCH" if number == _EACH - 1 else f"M{number}"}))),
+    "method": lambda number: Is(METHOD, OneOf(frozenset({"PATCH" if number == _MANY_PER_KIND - 1 else f"M{number}"}))),
     "host": lambda number: Is(HOST, OneOf(frozenset({f"host{number}.example"}))),
 }
 
 
 async def _statuses(mesh: Running, number: int) -> dict[str, int]:
-    """What comes of a call for each kind that fits its rule of this number, and no other rule."""
+    """Return the status of a call for each kind of rule. The call matches only the rule with this number."""
     host = ("host", "a")
     at = f"127.{100 + (number >> 8)}.{number & 255}"
     return {
@@ -127,13 +127,13 @@ async def _statuses(mesh: Running, number: int) -> dict[str, int]:
         "path": await _status(mesh, HttpRequest(path=f"/path{number}/x")),
         "prefix": await _status(mesh, HttpRequest(path=f"/prefix{number}/x")),
         "pattern": await _status(mesh, HttpRequest(path=f"/pattern{number}/x")),
-        "method": await _status(mesh, HttpRequest("PATCH" if number == _EACH - 1 else "PUT")),
+        "method": await _status(mesh, HttpRequest("PATCH" if number == _MANY_PER_KIND - 1 else "PUT")),
         "host": await _status(mesh, HttpRequest(headers=(("host", f"host{number}.example"),))),
     }
 
 
 def _layer(rules: tuple[Rule, ...], shape: str) -> Layer:
-    """All rules in one stage; or each behind a case of its own, as routes are."""
+    """Return a layer with all rules in one stage, or each behind its own case, like routes."""
     if shape == "rules":
         return Layer(Placement(Site.WORKLOAD, "application"), Chain((AllowAny("allow", rules, Refusal.FORBIDDEN),)))
     nothing = Chain((AllowAny("none", (), Refusal.NOT_FOUND),))
@@ -143,7 +143,7 @@ def _layer(rules: tuple[Rule, ...], shape: str) -> Layer:
 
 
 def _enforce(monkeypatch: pytest.MonkeyPatch, tests: list[Predicate], shape: str) -> None:
-    """Have these rules in place of what the manifests say."""
+    """Enforce these rules instead of the policies in the manifests."""
     assert len(tests) >= _MANY
     rules = [Rule(when, Origin(PolicyRef("Kind", "n", f"p{place}"), 0)) for place, when in enumerate(tests)]
     layer = _layer(tuple(rules), shape)
@@ -154,17 +154,17 @@ def _enforce(monkeypatch: pytest.MonkeyPatch, tests: list[Predicate], shape: str
 
 @pytest.mark.parametrize(("shape", "refused"), [("rules", 403), ("cases", 404)])
 async def test_ten_thousand(shape: str, refused: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    _enforce(monkeypatch, [kind(number) for number in range(_EACH) for kind in _KINDS.values()], shape)
+    _enforce(monkeypatch, [kind(number) for number in range(_MANY_PER_KIND) for kind in _KINDS.values()], shape)
     async with running(*world()) as mesh:
-        assert not mesh.told(NotEnforced)
-        assert await _statuses(mesh, _EACH - 1) == dict.fromkeys(_KINDS, 200)
-        assert await _statuses(mesh, _EACH) == dict.fromkeys(_KINDS, refused)
+        assert not mesh.events_of(NotEnforced)
+        assert await _statuses(mesh, _MANY_PER_KIND - 1) == dict.fromkeys(_KINDS, 200)
+        assert await _statuses(mesh, _MANY_PER_KIND) == dict.fromkeys(_KINDS, refused)
         assert await _status(mesh, b"\0") == 0
 
 
 async def test_ten_thousand_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
     _enforce(monkeypatch, [Is(IDENTITY, OneOf(frozenset({sa(f"v{number}")}))) for number in range(_MANY)], "rules")
     async with running(*world()) as mesh:
-        assert not mesh.told(NotEnforced)
+        assert not mesh.events_of(NotEnforced)
         assert (await mesh.call(f"v{_MANY - 1}", timeout=PATIENCE)).status == 200
         assert (await mesh.call(f"v{_MANY}", timeout=PATIENCE)).status == 403

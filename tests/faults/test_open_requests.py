@@ -1,4 +1,4 @@
-"""A request that is open when the policies stop allowing it is ended; all others go on."""
+"""An open request ends when the policies stop allowing it. All others continue."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.faults.worlds import HTTP, Manifest, allow, deny, sa, world
 _BASE = [*world(), allow("connect", "alice", "bob")]
 _BOTH = [*_BASE, allow("alice", "alice", paths=["/api/*"]), allow("bob", "bob", paths=["/api/*"])]
 _UPGRADE = b"GET %b HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n%b\r\n"
-_LONG = 15.0  # seconds; generous
-_A_WHILE = 2.5  # in which a proxy tells of an open request several times
+_END_SECONDS = 15.0
+_REPORTS_SECONDS = 2.5  # a proxy reports an open request several times in this time
 
 
 @dataclass
 class Held:
-    """A request that is open, with somebody who reads what comes and, of a talker, speaks."""
+    """An open request, with a task that reads the answer and, for a talking kind, one that sends."""
 
     name: str
     connection: CallConnection
@@ -40,7 +40,7 @@ class Held:
         return self.connection.closed_at is None
 
     async def ends(self) -> bool:
-        return await self.connection.peer_closed(_LONG)
+        return await self.connection.peer_closed(_END_SECONDS)
 
 
 async def _read(connection: CallConnection) -> None:
@@ -81,7 +81,7 @@ async def holding(
             held.append(one)
             await one.connection.send(_first(kind, path))
             if kind != "long upload":
-                started = (await one.connection.raw(_LONG, enough=12)).body
+                started = (await one.connection.raw(_END_SECONDS, enough=12)).body
                 assert started.startswith((b"HTTP/1.1 101", b"HTTP/1.1 200")), (one.name, started)
             one.tasks.append(asyncio.create_task(_read(one.connection)))
             if kind in _SAYS:
@@ -95,7 +95,7 @@ async def holding(
 
 
 async def _ended(held: list[Held]) -> list[str]:
-    """Those that are not ended."""
+    """Return the kinds of the requests that have not ended."""
     ends = await asyncio.gather(*(one.ends() for one in held))
     return [one.name for one, ended in zip(held, ends, strict=True) if not ended]
 
@@ -133,7 +133,7 @@ async def test_what_is_not_allowed_any_more_ends_and_nothing_of_others(how: str)
     ):
         await mesh.change(*_REVOKED[how])
         assert not await _ended(bob)
-        await asyncio.sleep(_A_WHILE)
+        await asyncio.sleep(_REPORTS_SECONDS)
         assert [one.name for one in alice if not one.open] == []
         assert await mesh.get("alice", "/api/sized/1") == 200
 
@@ -151,7 +151,7 @@ async def test_requests_that_are_still_allowed_stay_open_whatever_else_changes()
     ):
         for manifests in changes:
             await mesh.change(*manifests)
-            await asyncio.sleep(_A_WHILE)
+            await asyncio.sleep(_REPORTS_SECONDS)
             assert [one.name for one in [*alice, *bob] if not one.open] == []
 
 
@@ -165,7 +165,7 @@ async def test_another_path_of_another_caller_stays_and_the_caller_may_come_agai
         await mesh.change(*_BASE, *both, deny("x", "bob", paths=["/x/*"]))
         assert not await _ended(bob)
         async with holding(mesh, "bob") as again:
-            await asyncio.sleep(_A_WHILE)
+            await asyncio.sleep(_REPORTS_SECONDS)
             assert [one.name for one in [*again, *alice] if not one.open] == []
 
 
@@ -179,13 +179,13 @@ async def test_what_began_just_before_the_change_is_ended_too() -> None:
             held.append(one)
             await asyncio.sleep(0.005)
         for one in held:
-            answer = (await one.raw(_LONG)).body
+            answer = (await one.raw(_END_SECONDS)).body
             assert answer.startswith((b"HTTP/1.1 403", b"HTTP/1.1 101")) or not answer
             await one.close()
         assert held
 
 
-async def test_the_setting_lets_them_finish() -> None:
+async def test_with_the_setting_open_requests_may_finish() -> None:
     settings = Settings(open_requests=OpenRequests.FINISH)
     async with (
         running(*_BOTH, apps={HTTP: Answering()}, settings=settings) as mesh,
@@ -193,7 +193,7 @@ async def test_the_setting_lets_them_finish() -> None:
     ):
         await mesh.change(*_REVOKED["an ALLOW is removed"])
         assert await mesh.get("bob", "/api/sized/1") == 403
-        await asyncio.sleep(_A_WHILE)
+        await asyncio.sleep(_REPORTS_SECONDS)
         assert [one.name for one in bob if not one.open] == []
 
 
@@ -206,7 +206,7 @@ def _resource(kind: str, name: str, version: str, **spec: object) -> Manifest:
 
 
 def _only_for_bob(**match: object) -> list[Manifest]:
-    """Requests with this header, or query parameter, are for bob; all others for alice."""
+    """Return policies that allow requests with this header or query parameter to bob, and all others to alice."""
     selector = {"matchLabels": {"app": "server"}}
     found = [
         *world(),
@@ -227,7 +227,7 @@ def _only_for_bob(**match: object) -> list[Manifest]:
 
 
 async def _as_alice(mesh: Running) -> CallConnection:
-    """From an address that Linkerd does not take for the workload's own."""
+    """Connect from an address that Linkerd does not treat as the workload's own."""
     tls = await mesh.mesh.certificates.context(sa("alice"))
     return await CallConnection.open(mesh.target(), tls=tls, source_address=mesh.mesh.own_address)
 
@@ -247,28 +247,30 @@ async def test_headers_and_queries_count_as_they_were_when_the_request_began(
         await _as_alice(mesh) as connection,
     ):
         await connection.send(_UPGRADE % (b"/api/echo/1" + query, headers))
-        assert b" 101 " in (await connection.raw(_LONG, enough=12)).body
+        assert b" 101 " in (await connection.raw(_END_SECONDS, enough=12)).body
         await mesh.change(*manifests("green"))
-        assert not await connection.peer_closed(_A_WHILE)
+        assert not await connection.peer_closed(_REPORTS_SECONDS)
         await mesh.change(*manifests("red"))
-        assert await connection.peer_closed(_LONG if query or headers else _A_WHILE) == bool(query or headers)
+        assert await connection.peer_closed(_END_SECONDS if query or headers else _REPORTS_SECONDS) == bool(
+            query or headers
+        )
 
 
 async def test_what_was_not_noted_counts_as_unknown_and_is_never_shown() -> None:
-    """A header that no policy looked at when the request began may be there, or not."""
+    """A header that no policy read when the request began may be present or absent."""
     async with (
         running(*_only_for_bob(path={"type": "PathPrefix", "value": "/never"}), apps={HTTP: Answering()}) as mesh,
         await _as_alice(mesh) as connection,
     ):
         await connection.send(_UPGRADE % (b"/api/echo/1", b"x-secret: hunter2\r\n"))
-        assert b" 101 " in (await connection.raw(_LONG, enough=12)).body
+        assert b" 101 " in (await connection.raw(_END_SECONDS, enough=12)).body
         await mesh.change(*_only_for_bob(headers=[{"name": "x-secret", "value": "hunter2"}]))
-        assert await connection.peer_closed(_LONG)
+        assert await connection.peer_closed(_END_SECONDS)
         assert "hunter2" not in repr([one for one in mesh.events if not isinstance(one, Enforced)])
 
 
 class _Ticking(Recorder):
-    """An application that speaks HTTP/2 alone: it sends a message ten times a second for ever."""
+    """An application with only HTTP/2, which sends a message ten times a second without an end."""
 
     async def start(self) -> None:
         async def tick(_request: bytes, _context: object) -> AsyncIterator[bytes]:
@@ -306,4 +308,4 @@ async def test_a_stream_of_http2_is_ended_as_well() -> None:
                 pass
 
         with pytest.raises(grpc.aio.AioRpcError):
-            await asyncio.wait_for(all_of_it(), _LONG)
+            await asyncio.wait_for(all_of_it(), _END_SECONDS)

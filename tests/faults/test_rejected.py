@@ -1,4 +1,4 @@
-"""What a proxy rejects, or what it could not be sent, closes the port: never does something wider stay in force."""
+"""A resource that a proxy rejects, or that cannot be sent, closes the port. No wider policy stays in force."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _AUDIT, _TRUST = (EXTENSION, f"{HTTP}/audit"), (SECRET, "trust")
 
 @dataclass
 class Spoiler:
-    """Makes some resources into what no proxy takes, from when they are named. `how` does it."""
+    """Replaces some resources with invalid ones, once they are named. `how` changes a resource."""
 
     keys: set[ResourceKey] = field(default_factory=set)
-    policy: str | None = None  # only where this policy is in it
+    policy: str | None = None  # only resources with this policy
     spoiled: int = 0
 
     def __call__(self, one: XdsResource) -> XdsResource:
@@ -77,23 +77,23 @@ async def test_a_rejected_rule_for_requests_closes_its_port_until_it_is_mended(s
     spoiler.keys, spoiler.policy = {_REQUESTS}, _BAD
     async with running(*_BASE, _API) as mesh:
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/new")) == (200, 403)
-        told = await mesh.change(*_BASE, _API, bad(paths=["/new"]))
-        assert isinstance(told, PartlyEnforced)
-        assert told.closed == (f"{SERVER} port {HTTP}",)
+        event = await mesh.change(*_BASE, _API, bad(paths=["/new"]))
+        assert isinstance(event, PartlyEnforced)
+        assert event.closed == (f"{SERVER} port {HTTP}",)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/new")) == (0, 0)
-        [closed] = mesh.told(NotEnforced)
+        [closed] = mesh.events_of(NotEnforced)
         assert (closed.workload, closed.port, closed.policies) == (SERVER, HTTP, (_BAD,))
         assert mesh.metric("eastgate_not_enforced", workload=SERVER, port=str(HTTP), policy=_BAD) == 1
         assert _rejections(mesh, EXTENSION) == 1
         # All others are updated meanwhile: another proxy, and another port.
         more = [*_BASE, allow("bob", "bob"), allow("second-bob", "bob", app="server1")]
-        told = await mesh.change(*more, _API, bad(paths=["/new"]))
-        assert isinstance(told, PartlyEnforced)
+        event = await mesh.change(*more, _API, bad(paths=["/new"]))
+        assert isinstance(event, PartlyEnforced)
         assert (await mesh.call("bob", workload="shop/server1")).status == 200
         assert await mesh.get("bob", "/api/x", RAW) == 403
         assert await mesh.get("bob", "/api/x") == 0
-        told = await mesh.change(*_BASE, _API, allow("mended", "alice", paths=["/new"]))
-        assert isinstance(told, Enforced)
+        event = await mesh.change(*_BASE, _API, allow("mended", "alice", paths=["/new"]))
+        assert isinstance(event, Enforced)
         assert (await mesh.get("alice", "/new"), await mesh.get("bob", "/new")) == (200, 0)
         assert mesh.metric("eastgate_not_enforced") == 0
         status = mesh.mesh.server.status(SERVER)
@@ -101,13 +101,13 @@ async def test_a_rejected_rule_for_requests_closes_its_port_until_it_is_mended(s
         assert not status.rejected
 
 
-async def test_a_rejected_rule_for_connections_closes_its_port_and_what_is_open(spoiler: Spoiler) -> None:
+async def test_a_rejected_rule_for_connections_closes_its_port_and_open_connections(spoiler: Spoiler) -> None:
     spoiler.keys, spoiler.policy = {_CONNECTIONS}, _BAD
     async with running(*_BASE) as mesh, await mesh.open("alice") as connection:
         await connection.send(b"x")
         assert (await connection.raw(5, enough=1)).body == b"x"
         assert isinstance(await mesh.change(*_BASE, bad("bob")), PartlyEnforced)
-        assert [(one.workload, one.policies) for one in mesh.told(NotEnforced)] == [(SERVER, (_BAD,))]
+        assert [(one.workload, one.policies) for one in mesh.events_of(NotEnforced)] == [(SERVER, (_BAD,))]
         assert (await mesh.call("bob", b"x")).status == 0
         assert (await mesh.call("alice", b"x")).status == 0
         assert await connection.peer_closed(10)
@@ -131,26 +131,26 @@ async def test_whatever_of_a_port_is_rejected_from_the_beginning_closes_it(spoil
     async with running(*_BASE, _API) as mesh:
         assert await mesh.get("alice", "/api/x") == 0
         assert await mesh.get("alice", "/api/x", RAW) == 200
-        assert SERVER in {one.workload for one in mesh.told(NotEnforced)}
+        assert SERVER in {one.workload for one in mesh.events_of(NotEnforced)}
         spoiler.keys = set()
         assert isinstance(await mesh.change(*_BASE, allow("other", "alice", paths=["/api/*"])), Enforced)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/new")) == (200, 403)
 
 
 async def test_trust_that_a_proxy_rejects_closes_all_of_its_ports(spoiler: Spoiler) -> None:
-    """A domain that is no longer believed would be, if the old roots stayed."""
+    """With the old roots, a proxy would still accept a trust domain that was removed."""
     async with running(*_BASE, _API) as mesh:
         spoiler.keys = {_TRUST}
-        told = await mesh.change(*_BASE)
-        assert isinstance(told, PartlyEnforced)
+        event = await mesh.change(*_BASE)
+        assert isinstance(event, PartlyEnforced)
         assert (await mesh.get("alice", "/api/x"), (await mesh.call("alice", b"x", port=RAW)).status) == (0, 0)
-        assert {one.port for one in mesh.told(NotEnforced) if one.workload == SERVER} == {HTTP, RAW}
+        assert {one.port for one in mesh.events_of(NotEnforced) if one.workload == SERVER} == {HTTP, RAW}
         spoiler.keys = set()
         assert isinstance(await mesh.change(*_BASE, _API), Enforced)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/new")) == (200, 403)
 
 
-async def test_a_proxy_that_rejects_even_what_closes_loses_the_listener(
+async def test_a_proxy_that_also_rejects_the_closing_resources_loses_the_listener(
     spoiler: Spoiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(closures, "closing_listener", lambda door: spoiler(listeners.closing_listener(door)))
@@ -162,7 +162,7 @@ async def test_a_proxy_that_rejects_even_what_closes_loses_the_listener(
 
 
 async def test_nothing_old_is_in_force_while_a_port_opens_again(spoiler: Spoiler) -> None:
-    """The proxy still has the old rules when it is told to open: they must be gone before."""
+    """The proxy still has the old rules when it gets the command to open. They must be removed first."""
     spoiler.policy = _BAD
     wide = allow("wide", "alice", paths=["/*"])
     secret = deny("secret", "alice", paths=["/secret"])
@@ -183,9 +183,9 @@ async def test_nothing_old_is_in_force_while_a_port_opens_again(spoiler: Spoiler
 async def test_a_rejected_audit_closes_nothing_and_is_not_called_enforced(spoiler: Spoiler) -> None:
     async with running(*_BASE, _API) as mesh:
         spoiler.keys = {_AUDIT}
-        told = await mesh.change(*_BASE, _API, allow("more", "alice", paths=["/more"]))
-        assert isinstance(told, PartlyEnforced)
-        assert (told.closed, any("audit" in one for one in told.missing)) == ((), True)
+        event = await mesh.change(*_BASE, _API, allow("more", "alice", paths=["/more"]))
+        assert isinstance(event, PartlyEnforced)
+        assert (event.closed, any("audit" in one for one in event.missing)) == ((), True)
         assert (await mesh.get("alice", "/more"), await mesh.get("alice", "/new")) == (200, 403)
 
 
@@ -198,10 +198,10 @@ async def test_what_is_too_much_for_a_proxy_is_not_sent_and_closes_its_port(
 
     monkeypatch.setattr(closures, "find_obstacle", find_obstacle)
     async with running(*_BASE, _API) as mesh:
-        told = await mesh.change(*_BASE, _API, bad(paths=["/new"]))
-        assert isinstance(told, PartlyEnforced)
+        event = await mesh.change(*_BASE, _API, bad(paths=["/new"]))
+        assert isinstance(event, PartlyEnforced)
         assert _rejections(mesh, EXTENSION) == 0
         assert await mesh.get("alice", "/api/x") == 0
-        assert [(one.port, why in one.message) for one in mesh.told(NotEnforced)] == [(HTTP, True)]
+        assert [(one.port, why in one.message) for one in mesh.events_of(NotEnforced)] == [(HTTP, True)]
         assert isinstance(await mesh.change(*_BASE, _API), Enforced)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/new")) == (200, 403)

@@ -1,4 +1,4 @@
-"""Certificates and roots are replaced while calls go on."""
+"""Certificates and roots are rotated while calls continue."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_a_root_is_replaced_without_a_failed_call_and_then_the_old_one_cou
             await answers.more("alice")
             authority.prepare_root()
             await mesh.mesh.server.wait_settled(SERVER)
-            # A caller who has not heard of the new root yet goes on with the old one.
+            # A caller that does not have the new root yet continues with the old one.
             assert await with_old() == 200
             await _activate(mesh, authority, None)
             await answers.more("alice")
@@ -84,7 +84,7 @@ async def test_a_root_is_replaced_without_a_failed_call_and_then_the_old_one_cou
         chain = await served_certificate(mesh.target(), await mesh.mesh.certificates.context(sa("alice")))
         assert chain.issuer != old_root.subject
         assert (await call(mesh.target(), tls=tls, request=HttpRequest())).status == 0
-        # The next one comes without mercy: what the roots before signed is worth nothing as soon as they are dropped.
+        # The next rotation has no overlap: certificates of earlier roots are invalid as soon as the roots are dropped.
         authority.prepare_root()
         await mesh.mesh.server.wait_settled(SERVER)
         second = await mesh.mesh.certificates.context(sa("alice"))
@@ -98,7 +98,7 @@ async def test_a_root_is_replaced_without_a_failed_call_and_then_the_old_one_cou
 
 async def _activate(mesh: Running, authority: EmbeddedCa, overlap: timedelta | None) -> None:
     def renewed() -> int:
-        return sum("was renewed" in one.message for one in mesh.told(Noted))
+        return sum("was renewed" in one.message for one in mesh.events_of(Noted))
 
     before = renewed()
     authority.activate_root(overlap)

@@ -1,4 +1,4 @@
-"""A proxy gets what is its own, others get nothing, and keys are in no place where somebody could find them."""
+"""A proxy gets only its own secrets, and private keys are in no file, argument or environment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.faults.worlds import allow, sa, world
 _OTHER = "shop/server1"
 _BASE = [*world(servers=2), allow("all", "alice"), allow("api", "alice", paths=["/api/*"])]
 _KEY = b"PRIVATE KEY"
-_NOBODY = 65534
+_NOBODY_UID = 65534
 
 
 async def refusal(address: str, node: str, token: str | None, type_url: str, *names: str) -> grpc.StatusCode:
@@ -52,7 +52,7 @@ async def refusal(address: str, node: str, token: str | None, type_url: str, *na
         return code
 
 
-async def test_a_proxy_cannot_ask_for_what_belongs_to_another() -> None:
+async def test_a_proxy_cannot_get_resources_of_another_proxy() -> None:
     async with running(*_BASE) as mesh:
         address = f"unix:{mesh.mesh.rundir.socket('control-plane')}"
         token = mesh.mesh.tokens.issue(SERVER)
@@ -80,7 +80,7 @@ async def test_a_token_is_worth_nothing_after_its_proxy_was_started_again() -> N
         assert await refusal(address, SERVER, token, LISTENER) == grpc.StatusCode.UNAUTHENTICATED
 
 
-async def test_nobody_else_can_enter_the_folder_of_a_mesh(runtime: Path) -> None:
+async def test_no_other_user_can_enter_the_folder_of_a_mesh(runtime: Path) -> None:
     async with running(*_BASE) as mesh:
         folder = mesh.mesh.rundir.path
         assert folder.is_relative_to(runtime)
@@ -88,9 +88,9 @@ async def test_nobody_else_can_enter_the_folder_of_a_mesh(runtime: Path) -> None
             assert stat.S_IMODE(path.stat().st_mode) == 0o700
         sockets = [path for path in folder.iterdir() if stat.S_ISSOCK(path.lstat().st_mode)]
         assert len(sockets) >= 5
-        if os.geteuid() == 0:  # who can be somebody else
+        if os.geteuid() == 0:  # root can switch to another user
             runtime.chmod(0o755)
-            os.seteuid(_NOBODY)
+            os.seteuid(_NOBODY_UID)
             try:
                 for path in sockets:
                     with socket.socket(socket.AF_UNIX) as client, pytest.raises(PermissionError):
@@ -100,7 +100,7 @@ async def test_nobody_else_can_enter_the_folder_of_a_mesh(runtime: Path) -> None
 
 
 async def test_keys_are_in_no_file_no_argument_and_no_environment(runtime: Path) -> None:
-    others = set(descendants(os.getpid()))  # of meshes that other tests keep
+    others = set(descendants(os.getpid()))  # processes of other tests' meshes
     async with running(*_BASE) as mesh:
         assert (await mesh.call("alice", workload=_OTHER)).status == 200
         token = mesh.mesh.tokens.issue(SERVER).encode()

@@ -1,4 +1,4 @@
-"""Servers that speak first, such as databases: whoever is denied hears nothing, and the server of nobody."""
+"""Servers that speak first, such as databases: a denied caller gets no byte, and does not reach the server."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tests.faults.worlds import RAW, allow, world
 _GREETING = b"220 welcome to the database\r\n"
 
 
-async def test_a_caller_who_is_denied_gets_no_byte_of_a_greeting_and_does_not_reach_the_server() -> None:
+async def test_a_denied_caller_gets_no_byte_of_a_greeting_and_does_not_reach_the_server() -> None:
     options = EchoOptions(greeting=_GREETING)
     async with running(*world(RAW), allow("alice", "alice"), apps={RAW: options}) as mesh:
         denied = [mesh.call(who, silence, RAW, enough=None) for who in ("bob", None) for silence in (None, b"x") * 5]
         for called in await asyncio.gather(*denied):
             assert (called.status, called.bytes_received) == (0, 0)
         assert mesh.apps[RAW].connections == 0
-        async with await mesh.open("alice", RAW) as connection:  # who says nothing either
+        async with await mesh.open("alice", RAW) as connection:  # alice sends nothing either
             assert (await connection.raw(3, enough=len(_GREETING))).body == _GREETING
         assert mesh.apps[RAW].connections == 1
 
@@ -33,8 +33,8 @@ async def test_a_connection_that_is_denied_is_closed_at_once_and_not_when_it_spe
         assert connection.bytes_received == 0
 
 
-async def test_a_caller_without_tls_who_says_nothing_gets_the_greeting() -> None:
-    """Whether it will ever speak TLS is not known before it does, or has been waited for."""
+async def test_a_silent_caller_without_tls_gets_the_greeting() -> None:
+    """A proxy must wait for some time to know whether a caller speaks TLS."""
     usual = 3306
     options = EchoOptions(greeting=_GREETING)
     async with running(*world(RAW, usual), allow("all"), apps={RAW: options, usual: options}) as mesh:

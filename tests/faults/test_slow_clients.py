@@ -1,4 +1,4 @@
-"""Clients that do not go on are let go, and keep nobody else waiting."""
+"""Connections of stalled clients are closed, and other clients need not wait."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BASE = [*world(), allow("all", "alice"), allow("api", "alice", paths=["/api/*"]
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second, for all that a proxy gives its clients more time for."""
+    """Reduce all longer timeouts of a proxy to one second."""
 
     def hurry(listener: Any) -> Any:
         if listener.listener_filters:
@@ -58,7 +58,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def _never_ends(mesh: Running, first: bytes, piece: bytes) -> bytes:
-    """What is answered to somebody who sends a piece every tenth of a second, until the connection is closed."""
+    """Send a piece every tenth of a second until the connection closes, and return the answer."""
     async with await mesh.open("alice") as connection:
         began = time.monotonic()
         await connection.send(first)
@@ -80,7 +80,7 @@ async def test_headers_that_never_end_are_cut_off(hurried: None) -> None:
 
 
 async def test_a_request_line_that_never_ends_is_cut_off(hurried: None) -> None:
-    """Until it does, it is not even known to be HTTP."""
+    """Before its end, the proxy does not know that the request is HTTP."""
     async with running(*_BASE) as mesh:
         for first, piece in ((b"G", b"E"), (b"GET /api/", b"x"), (b"\r\n", b"\r\n")):
             assert not await _never_ends(mesh, first, piece)
@@ -108,14 +108,14 @@ async def _until_closed(mesh: Running, data: bytes) -> None:
 
 
 class _Slow:
-    """A client that hesitates: before its first byte, inside of every message of the handshake, and between them."""
+    """A slow client: it pauses before its first byte, within every message of the handshake, and between messages."""
 
     def __init__(self, mesh: Running, pause: float) -> None:
         self._mesh = mesh
         self._pause = pause
 
     async def shaken(self) -> None:
-        """Connect and shake hands."""
+        """Connect, and complete the handshake."""
         self._reader, self._writer = await asyncio.open_connection(
             self._mesh.target().address, self._mesh.target().port
         )
@@ -140,12 +140,12 @@ class _Slow:
             await self._writer.drain()
 
     async def _hear(self) -> None:
-        heard = await asyncio.wait_for(self._reader.read(65536), PATIENCE)
-        assert heard, "closed"
-        self._incoming.write(heard)
+        received = await asyncio.wait_for(self._reader.read(65536), PATIENCE)
+        assert received, "closed"
+        self._incoming.write(received)
 
     async def request(self, *pieces: bytes) -> bytes:
-        """Send a request in pieces, and read the beginning of what is answered."""
+        """Send a request in pieces, and return the first bytes of the answer."""
         for piece in pieces:
             await asyncio.sleep(self._pause)
             self._tls.write(piece)
@@ -181,7 +181,7 @@ async def test_a_client_that_says_nothing_for_seconds_is_waited_for() -> None:
         assert (await connection.response()).status == 200
 
 
-async def test_many_half_open_connections_keep_nobody_from_being_served() -> None:
+async def test_many_half_open_connections_do_not_block_other_clients() -> None:
     async with running(*_BASE) as mesh:
         idle = [socket.socket() for _ in range(300)]
         try:
@@ -199,7 +199,7 @@ async def test_many_half_open_connections_keep_nobody_from_being_served() -> Non
                 one.close()
 
 
-async def test_a_client_that_does_not_read_keeps_nobody_from_being_served() -> None:
+async def test_a_client_that_does_not_read_does_not_block_other_clients() -> None:
     async with running(*_BASE, allow("big", "alice", paths=["/*"])) as mesh:
         request = b"GET /api/x HTTP/1.1\r\nhost: a\r\nx: " + b"y" * 20_000 + b"\r\n\r\n"
         async with await mesh.open("alice", HTTP) as deaf:

@@ -1,4 +1,4 @@
-"""A character of a path and its %XX are one and the same, in policies and in requests, through a real proxy."""
+"""A character of a path is equal to its %XX form, in policies and in requests, through a real proxy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHARACTERS = [
         paths=["/café/*", "/a b", "/users/@me", "/users/%3ame", "*:delete", "/$metadata", "*0data"],
     ),
 ]
-# Each is what the policy names, in another spelling
+# Other spellings of the path in the policy
 _SAME = [
     *(
         "/caf%C3%A9/x",
@@ -77,9 +77,9 @@ def _over_h2(path: str) -> bytes:
     ("pattern", "path", "status"),
     [
         ("/a:b", "/a:b", 403),
-        ("/a:b", "/a%3Ab", 400),  # a pattern may not take it for what it is, and the route depends on it
+        ("/a:b", "/a%3Ab", 400),  # a pattern may not read it as `:`, and the route depends on it
         ("/a:b", "/b", 200),
-        ("/[^/]+/private", "/a%3Ab/private", 403),  # this one does
+        ("/[^/]+/private", "/a%3Ab/private", 403),  # this pattern does
         ("/[^/]+/private", "/a%3Ab/public", 200),
     ],
 )

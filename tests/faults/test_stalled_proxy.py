@@ -1,4 +1,4 @@
-"""A proxy that does not answer in time: the change is not called enforced, and is tried again until it is."""
+"""A proxy that does not answer in time: the change is not reported as enforced, and is retried until it is."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.faults.worlds import HTTP, Manifest, allow, deny, world
 
 
 def write(folder: Path, *policies: Manifest) -> None:
-    """Put policies into the folder at once, as a rename does."""
+    """Replace the policies in the folder atomically, with a rename."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(policies)})
     (folder / "policies.new").write_text(text)
     (folder / "policies.new").rename(folder / "policies.json")
@@ -32,7 +32,7 @@ def write(folder: Path, *policies: Manifest) -> None:
 async def test_a_change_that_a_proxy_does_not_answer_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meshes, "_SETTLE_TIMEOUT", 0.3)
+    monkeypatch.setattr(meshes, "_SETTLE_TIMEOUT_SECONDS", 0.3)
     (tmp_path / "world.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": world(HTTP)}))
     write(tmp_path, allow("all", "alice"))
     files = FileSource([tmp_path])

@@ -21,12 +21,12 @@ _API = "gateway.networking.x-k8s.io/v1alpha2"
 
 
 def sa(account: str, namespace: str = "shop") -> str:
-    """The SPIFFE ID of an account."""
+    """Return the SPIFFE ID of an account."""
     return f"spiffe://{DOMAIN}/ns/{namespace}/sa/{account}"
 
 
 def world(*ports: int, accounts: Sequence[str] = ("alice", "bob", "carol"), servers: int = 1) -> list[Manifest]:
-    """Servers that have these ports, named `server`, `server1` and so on."""
+    """Return servers with these ports, named `server`, `server1` and so on."""
     names = ["server", *(f"server{number}" for number in range(1, servers))]
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
@@ -57,12 +57,12 @@ def _server(name: str, ports: Sequence[int]) -> Manifest:
 
 
 def allow(name: str, *accounts: str, **more: Any) -> Manifest:
-    """A policy that allows these accounts: everything, or `paths`, `methods`, `ports`."""
+    """Return a policy that allows these accounts: every request, or only `paths`, `methods`, `ports`."""
     return _policy("ALLOW", name, accounts, **more)
 
 
 def deny(name: str, *accounts: str, **more: Any) -> Manifest:
-    """A policy that denies them."""
+    """Return a policy that denies these accounts."""
     return _policy("DENY", name, accounts, **more)
 
 
@@ -101,6 +101,6 @@ def _named(name: str) -> Manifest:
 
 
 def reading(*manifests: Manifest) -> Callable[[Settings], Authority]:
-    """What a mesh reads them with."""
+    """Return a function that reads these manifests for a mesh."""
     text = "\n---\n".join(json.dumps(one) for one in manifests).encode()
     return lambda settings: Authority(read_manifests(["-"], settings, stdin=io.BytesIO(text)), settings)

@@ -1,4 +1,4 @@
-"""`eastgate up` as people run it: a process of its own, whose events are read as they come."""
+"""`eastgate up` as a process of its own, with its events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Event = dict[str, Any]
 
 
 class Up:
-    """A mesh that runs, the manifests that it follows, and the folder of its sockets."""
+    """A running mesh, the manifests that it follows, and the folder of its sockets."""
 
     def __init__(self, process: subprocess.Popen[str], name: str, manifests: Path, folder: Path) -> None:
         self.process = process
@@ -44,7 +44,7 @@ class Up:
             self._waiting.put(line.rstrip("\n"))
 
     def end(self) -> str:
-        """Wait for its end; gives what it said on standard error."""
+        """Wait for its end; return its standard error."""
         self.process.wait(PATIENCE)
         self._reading.join(PATIENCE)
         assert self.process.stdout is not None
@@ -55,7 +55,7 @@ class Up:
         return self.said
 
     def line(self, timeout: float = PATIENCE) -> str:
-        """Return the next line; fails with all that was printed so far where none comes."""
+        """Return the next line; without one, fail with all output so far."""
         ends = time.monotonic() + timeout
         while True:
             ended = self.process.poll() is not None and not self._reading.is_alive()
@@ -70,7 +70,7 @@ class Up:
                 return line
 
     def settle(self, seconds: float = 1.0) -> None:
-        """Read on until nothing was printed for a moment."""
+        """Read until there is no output for a moment."""
         with suppress(queue.Empty):
             while True:
                 self.lines.append(self._waiting.get(timeout=seconds))
@@ -90,7 +90,7 @@ class Up:
         path.write_text(text.replace(old, new))
 
     def processes(self) -> list[int]:
-        """Those that it started."""
+        """The processes of the mesh."""
         found = []
         for entry in os.listdir("/proc"):
             if entry.isdigit():
@@ -134,7 +134,7 @@ def up(
     source: Path = SHOP,
     program: Sequence[str] = EASTGATE,
 ) -> Iterator[Up]:
-    """Run the shop; its manifests are copied into `folder`. The events are at the first after `ready`.
+    """Run the shop; its manifests are copied into `folder`. The next event is the first after `ready`.
 
     `more` are the manifests of one more file, `more.yaml`; `source` is another folder than the shop's.
     """

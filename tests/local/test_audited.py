@@ -1,4 +1,4 @@
-"""What audited policies would have done, as logs, metrics and events tell it."""
+"""Would-be effects of audited policies in logs, metrics and events."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_events_and_why_name_the_policy_and_its_line(audited: Authority, tmp_pat
         f"AUDIT  AuthorizationPolicy/shop/cart-from-web would deny it: no rule allows it  ({tmp_path}/policies.yaml:2)"
     )
     assert teller.line(Decided(observation, 7)).splitlines()[1] == f"      {line}"
-    told = [
+    effects = [
         {
             "policy": "AuthorizationPolicy/shop/cart-from-web",
             "verdict": "deny",
@@ -100,7 +100,7 @@ def test_events_and_why_name_the_policy_and_its_line(audited: Authority, tmp_pat
             "changes": True,
         }
     ]
-    assert teller.observation_to_json(observation)["audited"] == told
+    assert teller.observation_to_json(observation)["audited"] == effects
     why = explain_observation(observation, audited)
     assert f"  {line}" in why.text().splitlines()
-    assert why.line["audited"] == told
+    assert why.line["audited"] == effects

@@ -1,4 +1,4 @@
-"""Where our own proxies enforce, Linkerd's paths are compared as all others are, whatever the settings say."""
+"""Eastgate's own proxies compare Linkerd's paths as all others, for all settings."""
 
 from __future__ import annotations
 

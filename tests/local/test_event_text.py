@@ -1,4 +1,4 @@
-"""Events in words."""
+"""Events as text."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ def test_handshakes_in_words(reason: str | None, words: str) -> None:
     assert words in describe_handshake(reason)
 
 
-def test_each_call_is_told_once() -> None:
+def test_each_call_is_reported_once() -> None:
     repeats = Repeats()
-    told = [one for one in seen_in_log() if not repeats.is_repeat(one)]
-    assert len(told) == 9
-    assert sum(one.level == "request" for one in told) == 3
+    unrepeated = [one for one in seen_in_log() if not repeats.is_repeat(one)]
+    assert len(unrepeated) == 9
+    assert sum(one.level == "request" for one in unrepeated) == 3
 
 
 def test_what_is_not_enforced_is_loud(teller: EventText) -> None:
@@ -112,13 +112,13 @@ def test_a_path_cannot_speak_to_the_terminal(teller: EventText) -> None:
 
 def test_times_and_numbers(teller: EventText) -> None:
     assert teller.line(Enforced(22.4, ())) == (
-        "enforced in 22 ms: no policy has another meaning; no proxy needed to be told"
+        "enforced in 22 ms: no policy changed its meaning; no proxy needed an update"
     )
-    assert teller.line(Enforced(22.4, ("a/b", "a/c", "a/d", "a/e"))).endswith("; told 4 proxies")
+    assert teller.line(Enforced(22.4, ("a/b", "a/c", "a/d", "a/e"))).endswith("; updated 4 proxies")
     assert teller.line(Noted("hello")) == "hello"
 
 
-def test_what_was_added_changed_and_removed_is_told_apart(teller: EventText) -> None:
+def test_added_changed_and_removed_policies_are_listed_separately(teller: EventText) -> None:
     many = tuple(f"AuthorizationPolicy/default/p{number}" for number in range(7))
     both: dict[str, tuple[PortMode | None, PortMode]] = {
         "default/ratings": (PortMode.ALLOW_LIST, PortMode.OPEN),
@@ -130,11 +130,11 @@ def test_what_was_added_changed_and_removed_is_told_apart(teller: EventText) -> 
     assert teller.line(event) == (
         "enforced in 5 ms: added AuthorizationPolicy/default/new, Deployment/default/x; "
         "changed AuthorizationPolicy/default/p0; removed 7 policies; "
-        "now open to anyone: default/details, default/ratings; "
-        "now open only to what a policy allows: default/reviews; told default/ratings"
+        "now open to all callers: default/details, default/ratings; "
+        "now open only to callers that a policy allows: default/reviews; updated default/ratings"
     )
-    told = teller.to_json(event)
-    assert told["removed"] == many
-    assert told["modes"] == {key: {"before": before, "now": now} for key, (before, now) in both.items()}
+    data = teller.to_json(event)
+    assert data["removed"] == many
+    assert data["modes"] == {key: {"before": before, "now": now} for key, (before, now) in both.items()}
     objects = Enforced(5.0, (), ChangedNames(added=("Deployment/a/b", "Service/a/b", "AuthorizationPolicy/a/b")))
     assert "added 1 policy and 2 objects;" in teller.line(objects)

@@ -1,4 +1,4 @@
-"""What a gateway does when its authorizer fails it, and where policies cannot be read: nothing passes by it."""
+"""A gateway with a failing authorizer or unreadable policies: no request passes it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowAuthorizer]:
 
 @pytest.fixture
 def _impatient_gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(gateway_filters, "_PATIENCE", "0.5s")
+    monkeypatch.setattr(gateway_filters, "_AUTHORIZER_TIMEOUT", "0.5s")
     gateway_port._request_listener.cache_clear()
     yield
     gateway_port._request_listener.cache_clear()
@@ -231,12 +231,12 @@ def test_what_is_closed_of_backends_and_routes_is_named(tmp_path: Path) -> None:
             assert closed.message.startswith(f"{where} is closed: ")
             assert await get(mesh, "maths.example", "/") == 403
             assert await get(mesh, "a.web.example", "/api") == 200
-            assert await get(mesh, "a.web.example", "/mirror") >= 500  # which this gateway cannot do
+            assert await get(mesh, "a.web.example", "/mirror") >= 500  # unsupported by this gateway
 
     asyncio.run(do())
 
 
-def test_what_is_not_read_at_gateways_is_told(tmp_path: Path) -> None:
+def test_unread_objects_at_gateways_are_reported(tmp_path: Path) -> None:
     async def do() -> None:
         async with agents(tmp_path, NOT_READ) as (_, events):
             notes = [event.message for event in events if isinstance(event, Noted)]

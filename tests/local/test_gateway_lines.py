@@ -1,4 +1,4 @@
-"""Lines of a gateway's log: who decided, and whether the manifests still say so."""
+"""Lines of a gateway's log: the decider, and whether the manifests still agree."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_connection_is_explained_by_its_requests(authority: Authority) -> None
     assert explain_observation(line, authority).decision is None
 
 
-def test_a_gateway_that_nobody_declares(authority: Authority) -> None:
+def test_an_undeclared_gateway(authority: Authority) -> None:
     with pytest.raises(QuestionError, match="no manifest declares gateway:prod/none"):
         explain_observation(replace(LINE, workload="gateway:prod/none"), authority)
 

@@ -1,4 +1,4 @@
-"""Sessions with servers that share a route by weight: each goes on with the server that it began with."""
+"""Sessions with servers that share a route by weight: each session stays with its first server."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ spec:
 
 
 async def _serve(name: str) -> asyncio.Server:
-    """Serve a server that gives each request without a session a new one, and says who it is."""
+    """Serve a server that gives each request without a session a new one, and returns its own name."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while head := await reader.readuntil(b"\r\n\r\n"):

@@ -1,4 +1,4 @@
-"""Gateways as proxies: listeners, routes and their filters, TLS that ends here and TLS that is passed through."""
+"""Gateways as proxies: listeners, routes and their filters, TLS that ends here and passed-through TLS."""
 
 from __future__ import annotations
 
@@ -153,14 +153,14 @@ class Answer:
 
     @property
     def seen(self) -> dict[str, Any]:
-        """What the built-in application says of the request that it got."""
+        """The request that the built-in application received."""
         seen: dict[str, Any] = json.loads(self.body)
         return seen
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A running mesh with one gateway, and the loop that it runs on."""
+    """A running mesh with one gateway, and its event loop."""
 
     mesh: LocalMesh
     loop: asyncio.AbstractEventLoop

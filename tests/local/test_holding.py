@@ -1,4 +1,4 @@
-"""What counts at once though it is gone: policies that can only have let somebody in."""
+"""Removals that count at once: policies that can only have allowed requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NOBODY = _policy("nobody", "ALLOW", "[]")
         ((_ALLOW,), (), set()),  # without it the port is open
         ((_ALLOW, _OTHER), (), set()),
         ((_ALLOW, _DENY), (_ALLOW,), set()),
-        ((_ALLOW, _OTHER, _DENY), (_OTHER,), set()),  # not worth finding out
+        ((_ALLOW, _OTHER, _DENY), (_OTHER,), set()),  # too costly to find out
         ((_ALLOW, _NOBODY), (_ALLOW,), set()),
         ((_ALLOW, _OTHER, _DENY), (_OTHER, _DENY), {"one"}),
     ],
@@ -75,7 +75,7 @@ def test_what_is_gone_is_held_until_it_has_been_gone_for_a_while(tmp_path: Path)
 
     assert held("# nothing", 10) == (1, 1)
     assert held("# nothing", 10 + SETTLING / 2) == (1, 1)
-    assert held(_POD + _ALLOW, 10 + SETTLING) == (1, 1)  # back again: it is waited for anew
+    assert held(_POD + _ALLOW, 10 + SETTLING) == (1, 1)  # back again: the wait starts anew
     assert held(_POD, 10 + 2 * SETTLING) == (1, 1)
     assert held(_POD, 10 + 3 * SETTLING) == (0, 1)
 

@@ -1,4 +1,4 @@
-"""Three ways to know a caller, in this order: its certificate, its address, its token. A header is none of them."""
+"""Three ways to identify a caller, in this order: certificate, address, token. A header is none of them."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_the_log_has_the_identity_of_a_token_and_why_explains_by_it() -> None:
     ],
     ids=["forged", "expired", "issuer", "audience", "domain", "none", "empty"],
 )
-def test_a_token_that_does_not_hold_lets_nobody_in(subject: str, how: dict[str, object], status: int) -> None:
+def test_an_invalid_token_allows_no_caller(subject: str, how: dict[str, object], status: int) -> None:
     assert _asked_with_tokens(bearer(subject, **how)) == status
 
 

@@ -1,4 +1,4 @@
-"""What a person sees on a terminal."""
+"""The display on a terminal."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def decided() -> list[MeshEvent]:
 
 
 def picture(text: str) -> list[str]:
-    """The lines of the last picture, without styles."""
+    """The lines of the last redraw, without styles."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.rpartition("workloads, ")[2]).splitlines()
 
 

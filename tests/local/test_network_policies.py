@@ -1,5 +1,6 @@
-"""The sidecars of a local mesh enforce network policies by the pod of the caller: they do what the engine decides, and
-what `check` answers about the same manifests.
+"""The sidecars of a local mesh enforce network policies by the pod of the caller.
+
+They agree with the engine, and with the answers of `check` about the same manifests.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ async def running(text: str, settings: Settings | None = None, **options: object
 
 
 async def put(mesh: LocalMesh, before: Iterable[Policy], text: str) -> list[Policy]:
-    """Enforce these policies in the place of others, as a saved file is."""
+    """Enforce these policies in the place of others, as after a save."""
     after = list(read(text, mesh.settings).policies)
     gone = frozenset(policy.ref for policy in before) - {policy.ref for policy in after}
     await mesh.apply(Changes(Manifests(mesh.settings, policies=after), gone))
@@ -203,7 +204,7 @@ def test_a_call_tells_where_check_has_no_answer_or_another_one_and_names_no_caus
     asyncio.run(run())
 
 
-def test_a_caller_without_an_identity_is_told_of_its_address_and_not_of_what_it_does_not_prove() -> None:
+def test_a_caller_without_an_identity_is_reported_by_its_address_and_not_by_an_unproven_name() -> None:
     blocks = network_policy(f"{{{DB}, ingress: [{{from: [{{ipBlock: {{cidr: 127.0.0.0/8}}}}]}}]}}")
 
     async def run() -> None:
@@ -234,7 +235,7 @@ async def _echoes(connection: CallConnection) -> bool:
 
 
 def test_a_change_closes_the_connections_of_those_who_may_not_connect_any_more_and_no_others() -> None:
-    """Others may have the same account."""
+    """Other callers may have the same account."""
     both = network_policy(
         f"{{{DB}, ingress: [{{from: [{{namespaceSelector: {{matchLabels: {{team: shop}}}}, podSelector:"
         " {matchExpressions: [{key: app, operator: In, values: [a, b]}]}}]}]}"

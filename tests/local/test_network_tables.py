@@ -1,6 +1,6 @@
-"""Proxies of a local mesh are told about network policies what the engine decides, for every caller and address.
+"""Proxies of a local mesh get the engine's decisions about network policies, for every caller and address.
 
-They log what audited network policies would do.
+They log the would-be effects of audited network policies.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def plan_of(decisions: NetworkDecisions, port: int = 5432) -> PortPlan:
     return decisions.plan("shop/db", port, layers, frozenset())
 
 
-def told(by_caller: ByCaller[Node], source: str, address: str) -> ProxyVerdict:
+def verdict_about(by_caller: ByCaller[Node], source: str, address: str) -> ProxyVerdict:
     namespace, _, name = source.removeprefix("sa:").partition("/")
     account = f"spiffe://cluster.local/ns/{namespace}/sa/{name}"
     identity = None if source == "anonymous" else account if source.startswith("sa:") else source
@@ -70,19 +70,19 @@ def address_of(decisions: NetworkDecisions, name: str) -> str:
 
 @pytest.mark.parametrize("prove", [False, True])
 @pytest.mark.parametrize("title", WORLDS)
-def test_proxies_are_told_what_the_engine_decides(title: str, prove: bool) -> None:
+def test_proxies_get_the_decisions_of_the_engine(title: str, prove: bool) -> None:
     decisions = place(WORLDS[title], prove=prove)
     connect = plan_of(decisions).connect
     for source, address in itertools.product((*ACCOUNTS, *STRANGERS), (*ADDRESSES, *sorted(decisions.addresses))):
         decided = decider_of(decisions.authority).decide_connection(
             Question.of(source, "pod:shop/db", port=5432, source_ip=address)
         )
-        assert told(connect, source, address).allowed == decided.outcome.allowed, f"{source} at {address}"
+        assert verdict_about(connect, source, address).allowed == decided.outcome.allowed, f"{source} at {address}"
 
 
 def test_only_its_own_address_is_the_node() -> None:
     connect = plan_of(place(NODES + FROM_A)).connect
-    allowed = [address for address in ADDRESSES if told(connect, "anonymous", address).allowed]
+    allowed = [address for address in ADDRESSES if verdict_about(connect, "anonymous", address).allowed]
     assert allowed == ["127.0.0.1"]
 
 
@@ -90,7 +90,7 @@ def test_only_its_own_address_is_the_node() -> None:
 def test_an_address_proves_a_pod_only_to_callers_without_a_certificate(source: str, allowed: bool) -> None:
     decisions = place(NAMESPACES + FEW + FROM_A, prove=True)
     address = address_of(decisions, "a")
-    assert told(plan_of(decisions).connect, source, address).allowed is allowed
+    assert verdict_about(plan_of(decisions).connect, source, address).allowed is allowed
 
 
 READS = """
@@ -142,8 +142,8 @@ def test_proxies_log_what_audited_network_policies_would_do(
     audit = audit_of(plan, http=http)
     for pod_name, expected in (("a", from_a), ("b", from_b)):
         address = address_of(decisions, pod_name)
-        assert told(plan.connect, "sa:shop/twin", address).allowed
-        assert (told(audit, "sa:shop/twin", address).name if audit is not None else None) == expected
+        assert verdict_about(plan.connect, "sa:shop/twin", address).allowed
+        assert (verdict_about(audit, "sa:shop/twin", address).name if audit is not None else None) == expected
 
 
 def test_events_tell_the_line_of_an_audited_network_policy() -> None:

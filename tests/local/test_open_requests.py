@@ -1,4 +1,4 @@
-"""Which open requests are decided again, and what is done where one is denied now."""
+"""Open requests that are decided again, and the treatment of those that are denied now."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AFTER = reading(*_BASE, allow("api", "alice", paths=["/api/*"]))(Settings())
 
 @dataclass
 class _Mesh:
-    """A control plane without proxies, told of what proxies would log."""
+    """A control plane without proxies, with the log lines that proxies would send."""
 
     events: list[MeshEvent] = field(default_factory=list)
 
@@ -51,7 +51,7 @@ class _Mesh:
         self.enforcement.follow(SiteChange(), everything(_AFTER.world))
 
     def log(self, who: str = "bob", began: float = -60.0, **more: Any) -> None:
-        """A line about a request that began so many seconds from now."""
+        """A line about a request that begins this number of seconds from now."""
         line = {
             "eastgate": "open",
             "workload": _NODE,
@@ -102,11 +102,11 @@ def test_requests_that_end_together_are_ended_once() -> None:
     assert len(mesh.events) == 1
 
 
-def test_a_proxy_that_does_not_close_them_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_does_not_close_them_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     mesh = _Mesh()
     mesh.revoke()
     mesh.log()
-    monkeypatch.setattr(open_requests, "_CLOSING", 0.0)
+    monkeypatch.setattr(open_requests, "_CLOSING_SECONDS", 0.0)
     mesh.log()
     assert len(mesh.events) == 2
 
@@ -148,7 +148,7 @@ def test_what_was_refused_and_lines_about_other_things_end_nothing() -> None:
     assert not mesh.events
 
 
-def test_the_callers_chain_gets_another_name_and_nobody_elses() -> None:
+def test_only_the_callers_own_chain_gets_another_name() -> None:
     mesh = _Mesh()
     mesh.revoke()
     before = mesh.chains()

@@ -1,4 +1,4 @@
-"""What differs between what is in force and what is written now."""
+"""The difference between the policies in force and the written ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_only_the_policy_that_was_changed_is_put(manifests: Path) -> None:
 
 def test_policies_on_other_lines_are_put_but_not_called_changed(manifests: Path) -> None:
     found = changes_between(*after(manifests, "policies.yaml", "      ports: [8080]\n", "      ports:\n      - 8080\n"))
-    assert len(put(found)) == 4  # all of the file
+    assert len(put(found)) == 4  # the whole file
     assert found.names.every == ("AuthorizationPolicy/shop/cart-from-web",)
 
 
@@ -135,8 +135,8 @@ def test_check_is_about_the_files_as_they_are_now_with_the_settings_that_it_is_a
         files.checked(settings).decide(question)
 
 
-def test_a_policy_beside_a_secret_on_one_line_is_told_apart(tmp_path: Path) -> None:
-    """Lines with secrets are starred out where they are shown."""
+def test_a_policy_beside_a_secret_on_one_line_is_distinguished(tmp_path: Path) -> None:
+    """Lines with secrets are shown with stars."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"key": "c2VjcmV0"}}
     before, changed = (
         {

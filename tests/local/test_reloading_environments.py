@@ -1,4 +1,4 @@
-"""What a repository deploys is found again after each save: new overlays, changed kustomizations, other bases."""
+"""The environments of a repository are found again after each save: new overlays, kustomizations, bases."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _write(name: str, text: str) -> None:
 
 
 class _Mesh:
-    """What a mesh decides by, without proxies."""
+    """The decisions of a mesh, without proxies."""
 
     def __init__(self, files: FileSource) -> None:
         self.settings = Settings()
@@ -105,7 +105,7 @@ def test_a_kustomization_that_takes_more_in_is_built_again(path: str | Kustomize
         _write("prod/kustomization.yaml", "resources: [../base, ../more]\n")
         await mesh.until(lambda: mesh.verdict == "deny")
         _write("more/closed.yaml", CLOSED.replace("policyTypes", "ingress: [{}], policyTypes"))
-        await mesh.until(lambda: mesh.verdict == "allow")  # what it takes in now is followed, too
+        await mesh.until(lambda: mesh.verdict == "allow")  # its new files are followed, too
         _write("base/pods.yaml", Path("base/pods.yaml").read_text().replace("app: api", "app: other"))
         _write("more/closed.yaml", CLOSED)
         await mesh.until(lambda: not mesh.authority.world.workloads["shop/api"].labels.get("app", "").startswith("api"))
@@ -139,21 +139,21 @@ def test_a_chosen_overlay_is_followed_beside_a_new_one(here: Path) -> None:
 
 @pytest.mark.parametrize("unread", [Handling.BY_KIND, Handling.WARN])
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "message"),
     [
-        ("resources: [../base\n", "there are 2 environments: base, prod"),  # nobody knows what it takes in
+        ("resources: [../base\n", "there are 2 environments: base, prod"),  # its content is unknown
         ("resources: [../base, gone.yaml]\n", "left out: `gone.yaml` of resources"),
         ("kind: Kustomization\nnamePrefix: 1\nresources: [../base]\n", "left out: kustomization `prod`"),
     ],
 )
-def test_a_build_that_breaks_keeps_what_is_in_force(unread: Handling, broken: str, said: str, here: Path) -> None:
+def test_a_build_that_breaks_keeps_what_is_in_force(unread: Handling, broken: str, message: str, here: Path) -> None:
     _write("base/kustomization.yaml", "resources: [pods.yaml, closed.yaml]\n")
     _write("base/closed.yaml", CLOSED)
 
     async def story(mesh: _Mesh) -> None:
         assert mesh.verdict == "deny"
         _write("prod/kustomization.yaml", broken)
-        await mesh.until(lambda: any(said in text for text in mesh.texts))
+        await mesh.until(lambda: any(message in text for text in mesh.texts))
         assert mesh.verdict == "deny"
         assert set(mesh.authority.world.workloads) == {"shop/api", "shop/web"}
         _write("prod/kustomization.yaml", "resources: [../base]\n")

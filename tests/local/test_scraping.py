@@ -1,4 +1,4 @@
-"""The metrics of a mesh over HTTP: at one path, by GET, within bounds."""
+"""The metrics of a mesh over HTTP: at one path, by GET, within limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOST = "127.0.0.1"
 
 
 async def ask(port: int, sent: bytes) -> bytes:
-    """Return all that comes back."""
+    """Return the whole answer."""
     reader, writer = await asyncio.open_connection(HOST, port)
     writer.write(sent)
     answer = await asyncio.wait_for(reader.read(), PATIENCE)
@@ -54,7 +54,7 @@ def test_a_port_that_is_taken_is_refused() -> None:
     asyncio.run(run())
 
 
-def test_the_end_waits_for_nobody() -> None:
+def test_the_end_waits_for_no_client() -> None:
     async def run() -> None:
         async with serve_metrics(HOST, 0, bytes) as port:
             reader, writer = await asyncio.open_connection(HOST, port)

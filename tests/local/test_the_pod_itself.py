@@ -80,7 +80,7 @@ async def get(mesh: LocalMesh, source: str | None) -> int:
 
 
 async def through(mesh: LocalMesh, workload: str) -> int:
-    """Through the way out of a workload, as its application calls."""
+    """Call through the outbound listener of a workload, as its application does."""
     target = Target(mesh.sites[workload].address, OUTBOUND_PORT)
     return (
         await call(target, request=HttpRequest("GET", "http://cart.shop:8080/", (("host", "cart.shop:8080"),)))
@@ -88,7 +88,7 @@ async def through(mesh: LocalMesh, workload: str) -> int:
 
 
 def outside(mesh: LocalMesh) -> list[str | None]:
-    """Where processes call from that are no workload: nowhere in particular, localhost, other loopback addresses."""
+    """The addresses of processes that are no workload: any, localhost, and other loopback addresses."""
     nobodys = mesh.own_address.rpartition(".")[0] + ".200"
     return [None, "127.0.0.1", "127.0.0.2", mesh.own_address, nobodys]
 

@@ -93,7 +93,7 @@ def test_denials_as_a_scheme_wants_them(tmp_path: Path) -> None:
     in_store(tmp_path, None, do)
 
 
-def test_what_no_rule_selects_is_untouched_and_asks_nobody(tmp_path: Path, checks: list[str | None]) -> None:
+def test_an_unselected_request_is_untouched_and_asks_no_authorizer(tmp_path: Path, checks: list[str | None]) -> None:
     async def do(store: ToyStore) -> None:
         seen = await store.send("/toys", "Bearer nonsense", host="www", headers={"x-partner": "mine"})
         assert received(seen)["headers"] == {
@@ -141,7 +141,7 @@ def test_the_policies_of_gateway_and_route_both_apply(tmp_path: Path, issuer: Oi
         await store.edit("gateway-policy.yaml", lambda text: text.replace(r"^10\.20\.", r"^127\."))
         assert (await store.send("/toys", token, method="DELETE")).status == 200
         assert (await store.send("/toys", method="DELETE")).status == 401
-        assert (await store.send("/toys", method="DELETE", host="www")).status == 200  # which only the gateway selects
+        assert (await store.send("/toys", method="DELETE", host="www")).status == 200  # only the gateway selects it
         assert store.application.requests == 2
 
     in_store(tmp_path, issuer, do)
@@ -155,7 +155,7 @@ def test_keys_rotate_and_are_withdrawn_under_a_warm_cache(tmp_path: Path, issuer
         asked = issuer.asked[KEYS]
         issuer.rotate()
         new = issuer.token(**STAFF)
-        assert await store.staff(new) == 401  # the issuer is not to be asked so soon
+        assert await store.staff(new) == 401  # the issuer may not be asked again so soon
         store.clock.now += 10
         assert [await store.staff(new), await store.staff(old)] == [200, 200]
         assert issuer.asked[KEYS] == asked + 1

@@ -1,4 +1,4 @@
-"""What a running mesh does with policies that cannot be read, and says of what is not read."""
+"""A running mesh with unreadable policies and unread objects: its enforcement, and its reports."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def called(mesh: Up, *words: str) -> Event:
     done = subprocess.run(
         [*EASTGATE, "call", "--name", mesh.name, "-o", "json", *words], capture_output=True, text=True, check=False
     )
-    told: Event = json.loads(done.stdout)
-    assert all(one["agrees"] for one in told["calls"])
-    return told
+    result: Event = json.loads(done.stdout)
+    assert all(one["agrees"] for one in result["calls"])
+    return result
 
 
 def events(mesh: Up) -> list[Event]:
@@ -70,11 +70,11 @@ def test_a_policy_that_never_was_good_closes_what_it_targets_until_it_is(tmp_pat
         assert {one["workload"] for one in closed} == {"shop/cart"}
         assert {one["port"] for one in closed} == {8080, 9090}
         assert all(one["policies"] == ["AuthorizationPolicy/shop/from-prometheus"] for one in closed)
-        told = [one["message"] for one in events(mesh) if one["event"] == "noted"]
-        assert "not considered: 1 CiliumNetworkPolicy: manifests/more.yaml:10" in told
-        assert not [message for message in told if "NetworkPolicy/shop/two" in message], "the mesh enforces it"
+        messages = [one["message"] for one in events(mesh) if one["event"] == "noted"]
+        assert "not considered: 1 CiliumNetworkPolicy: manifests/more.yaml:10" in messages
+        assert not [message for message in messages if "NetworkPolicy/shop/two" in message], "the mesh enforces it"
         authorino = "an AuthConfig is for the proxies that ask Authorino, and not enforced by these: "
-        assert f"{authorino}AuthConfig/shop/three" in told
+        assert f"{authorino}AuthConfig/shop/three" in messages
 
         assert called(mesh, *WEB_TO_CART)["verdict"] == "deny"
         paid = called(mesh, *CART_TO_PAYMENTS)
@@ -85,7 +85,7 @@ def test_a_policy_that_never_was_good_closes_what_it_targets_until_it_is(tmp_pat
         mesh.until("enforced")
         assert called(mesh, *WEB_TO_CART)["verdict"] == "allow"
 
-        # now there is a good version: it stays, and what else is saved is enforced
+        # now there is a valid version: it stays, and other saved changes are enforced
         mesh.edit("more.yaml", "ALLOW", "DNY")
         mesh.until("broken")
         mesh.edit("policies.yaml", "ports: [8443]", "ports: [8444]")
@@ -95,17 +95,17 @@ def test_a_policy_that_never_was_good_closes_what_it_targets_until_it_is(tmp_pat
 
 
 def started(folder: Path, more: str, *options: str) -> tuple[int, str]:
-    """Start what cannot be started; gives the exit status and what was said."""
+    """Start an invalid mesh; return the exit status and the output."""
     (folder / "more.yaml").write_text(more)
     command = [*EASTGATE, "up", "-f", str(SHOP), "-f", str(folder / "more.yaml"), "--name", "none", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.returncode, done.stderr
 
 
-def test_nothing_starts_with_errors_if_that_is_wanted_or_with_what_nobody_can_locate(tmp_path: Path) -> None:
-    status, said = started(tmp_path, BAD, "--strict")
-    assert (status, "EG2013" in said) == (2, True)
-    status, said = started(tmp_path, KYVERNO)
-    assert (status, "error[EG0121]" in said) == (2, True)
-    status, said = started(tmp_path, UNREAD, "--unread", "error")
-    assert (status, "error[EG0121]" in said) == (2, True)
+def test_nothing_starts_with_errors_under_strict_or_with_unlocated_objects(tmp_path: Path) -> None:
+    status, output = started(tmp_path, BAD, "--strict")
+    assert (status, "EG2013" in output) == (2, True)
+    status, output = started(tmp_path, KYVERNO)
+    assert (status, "error[EG0121]" in output) == (2, True)
+    status, output = started(tmp_path, UNREAD, "--unread", "error")
+    assert (status, "error[EG0121]" in output) == (2, True)

@@ -1,4 +1,4 @@
-"""The toy store behind a real gateway, a sidecar and an application, whose staff have tokens of a running issuer."""
+"""The toy store behind a real gateway, a sidecar and an application. Its staff have tokens of a running issuer."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ToyStore:
         return await self.apply()
 
     def target(self, host: str, port: int = 443) -> Target:
-        """Return where to connect to for a host."""
+        """Return the address to connect to for a host."""
         site = self.mesh.gateways[GATEWAY]
         return Target(site.address, site.ports[port], host)
 
@@ -133,7 +133,7 @@ class ToyStore:
 
 
 def client_context() -> ssl.SSLContext:
-    """Return how a client of the public speaks TLS: it shows no certificate, and trusts every gateway."""
+    """Return the TLS settings of a public client: it shows no certificate, and trusts every gateway."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -142,7 +142,7 @@ def client_context() -> ssl.SSLContext:
 
 
 def received(called: Called) -> dict[str, Any]:
-    """Return what the application said that it received."""
+    """Return the request that the application received."""
     arrived: dict[str, Any] = json.loads(called.body)
     return arrived
 

@@ -1,4 +1,4 @@
-"""Mutants that nobody can notice, each with the reason: the list `equivalent.txt`, by file."""
+"""Mutants without a visible effect, each with the reason: the list `equivalent.txt`, by file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small errors: each site of a module where one can be made, and the module with one of them made."""
+"""The small errors: each site of a module that can have one, and the module with one error."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.RShift: ast.LShift,
 }
 _CALLS = {"any": "all", "all": "any", "min": "max", "max": "min"}
-_WORDS = {"__str__", "__repr__", "__reduce__"}  # what is said to people has tests of its own
+_WORDS = {"__str__", "__repr__", "__reduce__"}  # text for people has tests of its own
 
 Change = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One error: the file, which of its sites it is, the function and where it starts, the line, and the change.
+    """One error: the file, the number of the site in it, the function and its first line, the line, and the change.
 
-    `repeated` counts the same change earlier in the function.
+    `repeated` is the number of equal changes earlier in the function.
     """
 
     file: Path
@@ -55,7 +55,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """Name the mutant for as long as its function stays as it is, wherever in the file that is."""
+        """Return a name that stays valid until the function changes, wherever it moves in the file."""
         again = f" (again, {self.repeated})" if self.repeated else ""
         return f"{self.file.parent.name}/{self.file.name} {self.function}: {self.change}{again}"
 
@@ -64,7 +64,7 @@ class Mutant:
 
 
 def mutants_of(file: Path) -> list[Mutant]:
-    """Return every error that can be made in the functions of a module."""
+    """Return every possible error in the functions of a module."""
     seen: Counter[tuple[str, str]] = Counter()
     mutants = []
     for number, site in enumerate(_sites(ast.parse(file.read_text(encoding="utf-8")))):
@@ -75,7 +75,7 @@ def mutants_of(file: Path) -> list[Mutant]:
 
 
 def mutated(source: str, number: int) -> ast.Module:
-    """Return a module with one of its errors made."""
+    """Return a module with one error."""
     tree = ast.parse(source)
     next(islice(_sites(tree), number, None)).make()
     return ast.fix_missing_locations(tree)
@@ -102,7 +102,7 @@ def _sites(tree: ast.Module) -> Iterator[_Site]:
 
 
 def _functions(node: ast.AST, within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Yield each function that is in no other one, with its qualified name."""
+    """Yield each function that is not inside another one, with its qualified name."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef) and child.name not in _WORDS:
             yield within + child.name, child
@@ -115,14 +115,14 @@ def _text(node: ast.AST) -> str:
 
 
 def _code(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that do something, in order."""
+    """Yield the nodes that run, in order."""
     yield node
     for child, _ in _children(node):
         yield from _code(child)
 
 
 def _children(node: ast.AST) -> Iterator[tuple[ast.AST, Callable[[ast.AST], None]]]:
-    """Yield what a node is made of, and how to replace it: without types, text for people, assertions and imports."""
+    """Yield each child of a node and its setter, except types, text for people, assertions and imports."""
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "defaults", "kw_defaults"):
             continue

@@ -1,4 +1,4 @@
-"""What is mutated, and which tests must notice: the one list of paths that mutation testing has."""
+"""The packages that are mutated, and the tests that must notice. All paths of mutation testing are here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A package, and the tests that stand for it, the quickest to notice first."""
+    """A package and the tests that must notice its mutants. The tests that notice fastest come first."""
 
     package: str
     tests: tuple[str, ...]

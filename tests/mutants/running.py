@@ -1,4 +1,4 @@
-"""Running tests on mutants: they are collected once, and each mutant is a fork in which one function is exchanged."""
+"""Tests on mutants: pytest collects them once, and runs each mutant in a fork in which one function is replaced."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from hypothesis.errors import HypothesisException
 
 from tests.mutants.mutating import Mutant, mutated
 
-__all__ = ["Fate", "run"]
+__all__ = ["MutantResult", "run"]
 
-_TIMES = 4  # a mutant that takes so many times the CPU time of the code as it is goes round in circles
-_SECONDS = 120  # of CPU, for the code as it is
-_BYTES = 4 << 30  # of memory; what goes round in circles may collect something
+_MAX_CPU_RATIO = 4  # of a mutant to the unchanged code; a slower mutant is taken for an endless loop
+_MAX_CPU_SECONDS = 120  # for the unchanged code
+_MAX_MEMORY_BYTES = 4 << 30  # an endless loop may allocate memory
 _OPTIONS = ("-q", "-n0", "--no-cov", "--assert=plain", "-p", "no:cacheprovider")
 
 
-class Fate(enum.StrEnum):
-    """What became of a mutant."""
+class MutantResult(enum.StrEnum):
+    """The result of the tests on a mutant."""
 
     KILLED = "killed"
     TIMED_OUT = "timed out"
@@ -35,26 +35,30 @@ class Fate(enum.StrEnum):
 
 
 def run(
-    mutants: Sequence[Mutant], tests: Sequence[str], on_fate: Callable[[Mutant, Fate], None], *, thorough: bool = False
+    mutants: Sequence[Mutant],
+    tests: Sequence[str],
+    on_result: Callable[[Mutant, MutantResult], None],
+    *,
+    thorough: bool = False,
 ) -> bool:
-    """Tell the fate of each mutant; False where the tests fail on the code as it is, so that nothing can be told.
+    """Pass the result of each mutant to `on_result`. Return False if the tests fail on the unchanged code.
 
-    With `thorough`, generated tests look at as many examples as they do in CI.
+    With `thorough`, generated tests draw as many examples as in CI.
     """
-    forks = _Forks(mutants, on_fate)
+    forks = _Forks(mutants, on_result)
     pytest.main([*_OPTIONS, *([] if thorough else ["--quick"]), *tests], plugins=[forks])
     return forks.sound
 
 
 class _Forks:
-    """Has pytest run its tests once for each mutant, in a process of its own."""
+    """A pytest plugin that runs the tests once for each mutant, in a process of its own."""
 
-    def __init__(self, mutants: Sequence[Mutant], on_fate: Callable[[Mutant, Fate], None]) -> None:
+    def __init__(self, mutants: Sequence[Mutant], on_result: Callable[[Mutant, MutantResult], None]) -> None:
         self.sound = False
         self._mutants = mutants
-        self._on_fate = on_fate
+        self._on_result = on_result
         self._items: list[pytest.Item] = []
-        self._running = mmap.mmap(-1, 4)  # which of the items the child is at; shared with it
+        self._running = mmap.mmap(-1, 4)  # the index of the item that the child runs, in shared memory
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -63,30 +67,30 @@ class _Forks:
         for item in session.items:
             _fail_at_once(getattr(item, "obj", None))
         self._items = list(session.items)
-        fate, seconds = self._fork(session, None, _SECONDS)
-        self.sound = fate is Fate.SURVIVED
-        limit = int(seconds * _TIMES) + 10
+        result, seconds = self._fork(session, None, _MAX_CPU_SECONDS)
+        self.sound = result is MutantResult.SURVIVED
+        limit = int(seconds * _MAX_CPU_RATIO) + 10
         for mutant in self._mutants if self.sound else ():
-            fate, _ = self._fork(session, mutant, limit)
-            if fate is Fate.KILLED:
+            result, _ = self._fork(session, mutant, limit)
+            if result is MutantResult.KILLED:
                 self._move_to_front()
-            self._on_fate(mutant, fate)
+            self._on_result(mutant, result)
         return True
 
-    def _fork(self, session: pytest.Session, mutant: Mutant | None, limit: int) -> tuple[Fate, float]:
-        """Run the tests in a process of its own; returns how it ended and the CPU time that it took."""
+    def _fork(self, session: pytest.Session, mutant: Mutant | None, limit: int) -> tuple[MutantResult, float]:
+        """Run the tests in a process of its own. Return its result and its CPU time."""
         child = os.fork()
         if child == 0:
-            self._be_the_child(session, mutant, limit)
+            self._run_child(session, mutant, limit)
         _, status, used = os.wait4(child, 0)
-        return _fate_of(status), used.ru_utime + used.ru_stime
+        return _result_of(status), used.ru_utime + used.ru_stime
 
-    def _be_the_child(self, session: pytest.Session, mutant: Mutant | None, limit: int) -> None:
-        """Run the tests up to the first failure; ends the process."""
+    def _run_child(self, session: pytest.Session, mutant: Mutant | None, limit: int) -> None:
+        """Run the tests up to the first failure, and end the process."""
         status = 1
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
-            resource.setrlimit(resource.RLIMIT_DATA, (_BYTES, _BYTES))
+            resource.setrlimit(resource.RLIMIT_DATA, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
             session.config.pluginmanager.unregister(name="terminalreporter")
             if mutant is not None:
                 _exchange(mutant)
@@ -102,12 +106,12 @@ class _Forks:
             os._exit(status)
 
     def _move_to_front(self) -> None:
-        """Have the test that noticed this mutant run first on the next, which is likely near."""
+        """Move the test that noticed this mutant to the front, since the next mutant is likely near."""
         self._items.insert(0, self._items.pop(int.from_bytes(self._running[:])))
 
 
 def _fail_at_once(test: object) -> None:
-    """Have a generated test end its process when an example fails: nobody wants to see it, or a simpler one."""
+    """Make a generated test end its process when an example fails, instead of simplifying and reporting the example."""
     generated = getattr(test, "hypothesis", None)
     if generated is None:
         return
@@ -125,14 +129,16 @@ def _fail_at_once(test: object) -> None:
     generated.inner_test = judged
 
 
-def _fate_of(status: int) -> Fate:
+def _result_of(status: int) -> MutantResult:
     if os.WIFSIGNALED(status):
-        return Fate.TIMED_OUT if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else Fate.KILLED
-    return Fate.SURVIVED if os.waitstatus_to_exitcode(status) == 0 else Fate.KILLED
+        return (
+            MutantResult.TIMED_OUT if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else MutantResult.KILLED
+        )
+    return MutantResult.SURVIVED if os.waitstatus_to_exitcode(status) == 0 else MutantResult.KILLED
 
 
 def _exchange(mutant: Mutant) -> None:
-    """Give the function that a mutant is about its code, wherever it is referred to."""
+    """Replace the code of the mutant's function, so that every reference to the function gets it."""
     source = mutant.file.read_text(encoding="utf-8")
     module = compile(mutated(source, mutant.number), str(mutant.file), "exec")
     (code,) = (code for code in _codes(module) if _is_at(code, mutant))

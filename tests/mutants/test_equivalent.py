@@ -1,4 +1,4 @@
-"""The list of equivalent mutants: each is one, and has a reason."""
+"""The list of equivalent mutants: each exists, and has a reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.mutants.places import SUBJECTS
 
 
 def test_what_is_listed_as_equivalent_is_a_mutant_of_the_code_as_it_is() -> None:
-    """Where a function has changed, look at its mutants again: `make mutants MUTANTS_ARGS="engine --only FUNCTION"`."""
+    """If a function has changed, check its mutants again: `make mutants MUTANTS_ARGS="engine --only FUNCTION"`."""
     keys = {mutant.key for subject in SUBJECTS.values() for file in subject.files() for mutant in mutants_of(file)}
     assert [key for key in read_equivalent() if key not in keys] == []
 

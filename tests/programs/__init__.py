@@ -1,9 +1,9 @@
-"""Real programs of others to test against: built once from pinned Go modules, and run on loopback.
+"""Real programs of other projects to test against: built once from pinned Go modules, and run on loopback.
 
-`find` returns where a program is. It looks in `$KUBEBUILDER_ASSETS` first, then in `$PATH` for those of which any
-version will do, then in the user's cache (`$XDG_CACHE_HOME/eastgate/programs`, outside of the checkout), and builds
-what is in none of them. The folders of `go` hold the module lists: `go.mod` says which versions, `go.sum` what their
-content is.
+`find` returns the path of a program. It looks in `$KUBEBUILDER_ASSETS`, then in `$PATH` for programs that may have
+any version, then in the user's cache (`$XDG_CACHE_HOME/eastgate/programs`, outside the checkout). Otherwise it builds
+the program. The folders of `go` have the module lists: `go.mod` has the versions, and `go.sum` the hashes of the
+modules.
 """
 
 from tests.programs.api_server import ApiServer, ControllerManager

@@ -1,4 +1,4 @@
-"""Build the programs that `make test` needs, while other things run: `python -m tests.programs`."""
+"""Build the programs that `make test` needs, in the background: `python -m tests.programs`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.programs.mcp_environment import python_with_mcp_1
 
 
 def main() -> None:
-    """Build everything. What does not succeed is left to the tests that need it, which say why."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which ends what is being built, too
+    """Build all programs. If one fails, the tests that need it report the reason."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # this also ends the current build
     _attempt(python_with_mcp_1)
     if shutil.which("go") is None:
         return

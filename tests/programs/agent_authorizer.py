@@ -1,13 +1,13 @@
 """An external authorizer, by gRPC and by HTTP: `python -m tests.programs.agent_authorizer FOLDER GRPC-PORT HTTP-PORT`.
 
-The file FOLDER/behaviour says what it does:
-    allow   deny   deny-in-detail   slow   hang-up   garbage   huge
-    contradict   says both yes and no
-    steer        allows, and tries to send the request elsewhere
-    small        allows calls whose arguments are below 100, by the body that it is shown
-    pass         allows, and passes on the header `authorization`
+The file FOLDER/behaviour selects its behaviour:
+    - allow   deny   deny-in-detail   slow   hang-up   garbage   huge
+    - contradict   answers both yes and no
+    - steer        allows, and tries to send the request elsewhere
+    - small        allows calls with arguments below 100, if it gets the body
+    - pass         allows, and passes on the header `authorization`
 
-Every question is a line of JSON in FOLDER/asked: the protocol, the caller, the path, the tool, the `authorization`.
+FOLDER/asked gets a line of JSON for every question: the protocol, caller, path, tool and `authorization`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from typing import Any
 import grpc
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 
-SECRET = "policy fraud-check says no"  # noqa: S105 - what an authorizer may tell a client who is denied
-_SLOW = 20.0  # seconds; longer than anybody waits for it
+SECRET = "policy fraud-check says no"  # noqa: S105 - the reason for a denied client
+_SLOW_SECONDS = 20.0  # longer than any timeout of a caller
 _STEERING = {"x-eastgate-destination": "nowhere", ":path": "/admin", "host": "notes.example"}
 
 
 class Authorizer:
-    """Answers as the file says, and notes what it was asked."""
+    """An authorizer that answers as the file demands, and records the questions."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -42,7 +42,7 @@ class Authorizer:
         return (self._folder / "behaviour").read_text(encoding="utf-8").strip()
 
     def note(self, protocol: str, principal: str, headers: Mapping[str, str], path: str, body: bytes) -> bool:
-        """Note a question, and return whether the arguments that it shows are small."""
+        """Record a question, and return whether its arguments are small."""
         try:
             message = json.loads(body)
             tool, arguments = message["params"].get("name"), message["params"].get("arguments") or {}
@@ -57,7 +57,7 @@ class Authorizer:
     # gRPC
 
     def check(self, message: bytes, context: grpc.ServicerContext) -> bytes:
-        """Answer a Check of Envoy's protocol."""
+        """Answer a Check request of Envoy's protocol."""
         asked = CheckRequest.FromString(message).attributes
         http = asked.request.http
         body = http.raw_body or http.body.encode()
@@ -65,7 +65,7 @@ class Authorizer:
         behaviour = self.behaviour
         match behaviour:
             case "slow":
-                time.sleep(_SLOW)
+                time.sleep(_SLOW_SECONDS)
             case "hang-up":
                 context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
             case "garbage":
@@ -95,7 +95,7 @@ class Authorizer:
         small = self.note("HTTP", sent.get("x-eastgate-source", ""), sent, path, body)
         match self.behaviour:
             case "slow":
-                time.sleep(_SLOW)
+                time.sleep(_SLOW_SECONDS)
             case "hang-up":
                 raise ConnectionError
             case "garbage":
@@ -116,7 +116,7 @@ class Authorizer:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers HTTP checks."""
+    """The handler of HTTP checks."""
 
     authorizer: Authorizer
     protocol_version = "HTTP/1.1"

@@ -1,7 +1,7 @@
-"""A Kubernetes API server of one's own: etcd and kube-apiserver on loopback, with a folder for keys and tokens.
+"""A Kubernetes API server for tests: etcd and kube-apiserver on loopback, with a folder for keys and tokens.
 
-No controller runs: a Deployment makes no pods, deleted namespaces stay, and ServiceAccounts exist once a test has
-created them. `ControllerManager` runs the controllers beside it.
+No controller runs: a Deployment creates no pods, deleted namespaces stay, and tests must create ServiceAccounts.
+`ControllerManager` runs the Kubernetes controllers beside it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Object = dict[str, Any]
 
 
 class ApiServer(Processes):
-    """A running API server with RBAC. `kubeconfig` makes its reader an administrator.
+    """A running API server with RBAC. `kubeconfig` is the one of an administrator.
 
-    `options` are further flags of kube-apiserver. Where `pods_need_accounts`, a pod is refused in a namespace without
-    ServiceAccounts, and is given its account and a token as in any cluster.
+    `options` are further flags of kube-apiserver. With `pods_need_accounts`, the server refuses a pod in a namespace
+    without ServiceAccounts, and gives each pod its account and a token, as in any cluster.
     """
 
     is_bound = True
@@ -57,16 +57,16 @@ class ApiServer(Processes):
 
     @property
     def certificate(self) -> Path:
-        """The certificates that the server proves itself with, which it makes itself: what a client has to trust."""
+        """Return the path of the server's self-signed certificate, which a client must trust."""
         return self.folder / "certificates" / "apiserver.crt"
 
     @property
     def accounts_key(self) -> Path:
-        """The key that tokens of ServiceAccounts are signed with."""
+        """Return the path of the key that signs tokens of ServiceAccounts."""
         return self.folder / "accounts.pem"
 
     def kubectl(self, *arguments: str, stdin: str = "", fails: bool = False) -> str:
-        """Run kubectl as an administrator, and return what it prints; with `fails`, what it complains about."""
+        """Run kubectl as an administrator, and return its output, or its errors with `fails`."""
         done = self.try_kubectl(*arguments, stdin=stdin)
         assert (done.returncode != 0) == fails, done.stdout + done.stderr
         return done.stderr if fails else done.stdout
@@ -74,22 +74,22 @@ class ApiServer(Processes):
     def try_kubectl(
         self, *arguments: str, stdin: str = "", kubeconfig: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run kubectl as an administrator or as whom `kubeconfig` names, whatever becomes of it."""
+        """Run kubectl as an administrator, or with `kubeconfig`. Return the completed process, even if it failed."""
         command: list[str | Path] = [self._programs["kubectl"], *arguments]
         command += ["--kubeconfig", kubeconfig or self.kubeconfig, "--cache-dir", self.folder / "cache"]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120)
 
     def apply(self, *manifests: Object) -> str:
-        """Apply manifests on the side of the server."""
+        """Apply manifests with server-side apply."""
         listed = {"apiVersion": "v1", "kind": "List", "items": manifests}
         return self.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(listed))
 
     def get(self, *arguments: str) -> Any:
-        """Return what `kubectl get` shows as JSON."""
+        """Return the JSON of `kubectl get`."""
         return json.loads(self.kubectl("get", "-o", "json", *arguments))
 
     def request(self, method: str, path: str, body: object = None, *, token: str | None = None) -> tuple[int, Any]:
-        """Send one request as an administrator, or as whose `token` it is; return the status and the answer."""
+        """Send one request as an administrator, or with `token`. Return the status and the answer."""
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         headers = {"Authorization": f"Bearer {token or self.token}", "Content-Type": kind}
         is_new = self._connection is None
@@ -113,20 +113,20 @@ class ApiServer(Processes):
             raise
 
     def namespace(self, prefix: str = "test", labels: dict[str, str] | None = None) -> str:
-        """Make a namespace that nobody else has, with its `default` ServiceAccount, and return its name."""
+        """Create a namespace with a unique name and its `default` ServiceAccount. Return the name."""
         name = f"{prefix}-{next(_NUMBERS)}-{secrets.token_hex(3)}"
         self.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels or {}}})
         self.create(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
         return name
 
     def create(self, path: str, body: object) -> Any:
-        """Create an object, which may be there already, and return what the server answers."""
+        """Create an object, which may already exist, and return the answer of the server."""
         status, answer = self.request("POST", path, body)
         assert status in (200, 201, 409), answer
         return answer
 
     def install(self, *names: str) -> None:
-        """Install definitions by the names that `crds` knows, for as long as the server runs, and wait for them."""
+        """Install CRDs by the names of `crds`, until the server ends, and wait until the server has them."""
         missing = [name for name in names if name not in self._installed]
         definitions = [definition for name in missing for definition in crds(name)]
         for definition in definitions:
@@ -162,7 +162,7 @@ class ApiServer(Processes):
         return path
 
     def run_pod(self, namespace: str, name: str, address: str = "127.0.0.1", node: str = "node") -> None:
-        """Do what a scheduler and a kubelet do: a pod stands on a node, is ready, and has an address."""
+        """Act as the scheduler and the kubelet: give a pod a node and an address, and make it ready."""
         self.create("/api/v1/nodes", {"metadata": {"name": node}})
         pod = f"/api/v1/namespaces/{namespace}/pods/{name}"
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
@@ -188,7 +188,7 @@ class ApiServer(Processes):
         self.start_again()
 
     def start_again(self) -> None:
-        """Start the API server, and wait until it answers: on the same port, with what etcd holds."""
+        """Start the API server again on the same port with the data of etcd, and wait until it answers."""
         key = self.accounts_key
         self._server = self.run(
             [
@@ -205,11 +205,11 @@ class ApiServer(Processes):
         self.wait_until(lambda: self._answers("/readyz") and self._answers("/api/v1/namespaces/default"))
 
     def terminate(self) -> None:
-        """Ask the API server to end (SIGTERM), and wait until it has. etcd goes on."""
+        """Terminate the API server (SIGTERM), and wait until it has ended. etcd continues."""
         self._end_server(is_asked=True)
 
     def kill(self) -> None:
-        """Kill the API server (SIGKILL). etcd goes on."""
+        """Kill the API server (SIGKILL). etcd continues."""
         self._end_server(is_asked=False)
 
     def _end_server(self, *, is_asked: bool) -> None:
@@ -219,13 +219,13 @@ class ApiServer(Processes):
         self._server = None
 
     def compact(self) -> int:
-        """Have etcd forget what is older than now, and return the revision that it is at."""
+        """Make etcd forget all older revisions. Return the current revision."""
         revision = int(self._ask_etcd("range", {"key": "AA=="})["header"]["revision"])
         self._ask_etcd("compaction", {"revision": str(revision), "physical": True})
         return revision
 
     def stop(self) -> None:
-        """Stop both, and hang up."""
+        """Stop etcd and the API server, and close the connection."""
         self._hang_up()
         super().stop()
 
@@ -265,7 +265,7 @@ class ApiServer(Processes):
 
 
 class ControllerManager(Processes):
-    """The controllers of Kubernetes beside an API server: Deployments, EndpointSlices, accounts, garbage.
+    """The Kubernetes controllers beside an API server: Deployments, EndpointSlices, accounts, garbage collection.
 
     `options` are further flags of kube-controller-manager.
     """
@@ -279,7 +279,7 @@ class ControllerManager(Processes):
         self._program = find("kube-controller-manager")
 
     def start(self) -> None:
-        """Start them, and wait until the namespace `default` has its account."""
+        """Start the controllers, and wait until the namespace `default` has its account."""
         self.run(
             [
                 *(self._program, f"--kubeconfig={self.server.kubeconfig}", "--leader-elect=false"),

@@ -1,6 +1,6 @@
 """Find a program, or build it from the modules that `go/<folder>` pins.
 
-Where the folder has a `changes.json`, the program is built from copies of these modules in which some text is replaced.
+If the folder has a `changes.json`, the program is built from copies of these modules with some text replaced.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from tests.missing import give_up
 
 _LISTS = Path(__file__).with_name("go")
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eastgate" / "programs"
-_SECONDS = 2400
-_TRIES = 4  # modules come over a network, which may fail for a moment
+_TIMEOUT_SECONDS = 2400
+_MAX_TRIES = 4  # a download of modules may fail temporarily
 _PAUSE_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A main package of a module that `folder` pins. `with_c` ones need a C compiler.
+    """A main package of a module that `folder` pins. With `with_c`, it needs a C compiler.
 
-    Of some `any_version` will do, so that one which is installed is used; and tests are skipped without them.
+    With `any_version`, an installed program is used, and tests are skipped without it.
     """
 
     folder: str
@@ -42,7 +42,7 @@ class Program:
 
 
 def _kubernetes(name: str) -> Program:
-    """A program of Kubernetes, which learns its version from the linker and would otherwise call itself v0.0.0."""
+    """Return a program of Kubernetes. The linker sets its version, which would otherwise be v0.0.0."""
     version = {"gitVersion": "v1.35.4", "gitMajor": "1", "gitMinor": "35"}
     linked = (f"-X k8s.io/component-base/version.{variable}={value}" for variable, value in version.items())
     flags = " ".join(("-s -w", *linked))
@@ -69,18 +69,18 @@ PROGRAMS: Mapping[str, Program] = {
 
 
 def find(name: str) -> Path:
-    """Return the path of a program, which is built if need be. Fails the test where that is not possible."""
+    """Return the path of a program, and build it if necessary. Fail the test if that is not possible."""
     program = PROGRAMS[name]
     return _installed(name, program) or _cached(name, program)
 
 
 def are_missing(*names: str) -> bool:
-    """Tell whether one of the programs is neither installed, nor in the cache, nor can be built."""
+    """Return whether one of the programs is not installed, not in the cache, and cannot be built."""
     return shutil.which("go") is None and not are_ready(*names)
 
 
 def are_ready(*names: str) -> bool:
-    """Tell whether all of the programs are installed or in the cache."""
+    """Return whether all programs are installed or in the cache."""
     return all(_installed(name, PROGRAMS[name]) or (_folder(name, PROGRAMS[name]) / name).exists() for name in names)
 
 
@@ -93,7 +93,7 @@ def _installed(name: str, program: Program) -> Path | None:
 
 
 def _folder(name: str, program: Program) -> Path:
-    """Return the folder of a program in the cache; what it is built from is part of the folder's name."""
+    """Return the folder of a program in the cache. Its name has a hash of the sources."""
     lists = _LISTS / program.folder
     pins = b"".join(file.read_bytes() for file in sorted(lists.iterdir())) + repr(program).encode()
     return _CACHE / f"{name}-{hashlib.sha256(pins).hexdigest()[:12]}"
@@ -131,17 +131,23 @@ def _build(name: str, program: Program, folder: Path) -> None:
     except subprocess.CalledProcessError as error:
         pytest.fail(f"{name} cannot be built here: {error.stderr[-400:]}")
     except subprocess.TimeoutExpired:
-        pytest.fail(f"{name} cannot be built here in {_SECONDS} seconds")
+        pytest.fail(f"{name} cannot be built here in {_TIMEOUT_SECONDS} seconds")
     (source / "built" / name).rename(folder / name)
 
 
 def _run_go(program: Program, source: Path, *arguments: str) -> None:
     command = ["nice", "-n", "19", "go", *arguments]
     environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "CGO_ENABLED": str(int(program.with_c))}
-    for left in reversed(range(_TRIES)):
+    for left in reversed(range(_MAX_TRIES)):
         try:
             subprocess.run(
-                command, cwd=source, env=environment, capture_output=True, text=True, check=True, timeout=_SECONDS
+                command,
+                cwd=source,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=_TIMEOUT_SECONDS,
             )
         except subprocess.CalledProcessError:
             if not left:
@@ -152,7 +158,7 @@ def _run_go(program: Program, source: Path, *arguments: str) -> None:
 
 
 def _change(modules: Path, changes: list[dict[str, str]]) -> None:
-    """Replace text in copies of modules. Fails the test unless each text is there exactly once."""
+    """Replace text in copies of modules. Fail the test unless each text occurs exactly once."""
     for change in changes:
         file = modules / change["file"]
         content = file.read_text("utf-8")

@@ -1,9 +1,9 @@
-"""A gRPC authorizer that does as the path of each request says: `python -m tests.programs.check_server PORT [FOLDER]`.
+"""A gRPC authorizer that answers by the path of each request: `python -m tests.programs.check_server PORT [FOLDER]`.
 
     /allow   /deny   /headers   /append   /remove   /query   /host   /slow   /garbage   /huge   /contradiction   /abort
-    /status/CODE   /echo (the request as text, in a header)   /count (how often it was asked, in a header)
+    /status/CODE   /echo (the request as text, in a header)   /count (the number of questions, in a header)
 
-With a folder it has the TLS key and certificates that are in there, and asks clients for one.
+With a folder it uses the TLS key and certificates in the folder, and asks clients for a certificate.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _written(response: CheckResponse) -> bytes:
 
 
 class Behaviour:
-    """Answers each question as its path says."""
+    """The answers by the path of each question."""
 
     def __init__(self) -> None:
         self.asked = 0

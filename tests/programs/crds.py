@@ -1,7 +1,7 @@
-"""Definitions of custom resources: Eastgate's own, and those of others from the Go modules that carry them.
+"""CustomResourceDefinitions: Eastgate's own, and those of other projects from their Go modules.
 
-`crds.json` says which modules, and what their content is (as in a `go.sum`). Go keeps them in its module cache.
-Linkerd's module cannot be downloaded, so its definitions are in a file here.
+`crds.json` lists the modules and their hashes (as in a `go.sum`). Go keeps them in its module cache.
+Linkerd's module cannot be downloaded, so its CRDs are in a file here.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["NAMES", "crds"]
 _FOLDER = Path(__file__).parent
 _MODULES: dict[str, dict[str, Any]] = json.loads((_FOLDER / "crds.json").read_text(encoding="utf-8"))
 _LINKERD = _FOLDER / "linkerd_crds.yaml"
-_SECONDS = 600
+_TIMEOUT_SECONDS = 600
 
 NAMES = ("eastgate", "linkerd", *_MODULES)
 
 
 def crds(name: str) -> list[dict[str, Any]]:
-    """Return the definitions that a project installs, as manifests."""
+    """Return the CRDs that a project installs, as manifests."""
     if name == "eastgate":
         return copy.deepcopy(definitions())
     return copy.deepcopy(_of_files([_LINKERD] if name == "linkerd" else _downloaded(name)))
@@ -56,7 +56,9 @@ def _downloaded(name: str) -> list[Path]:
         give_up(f"the definitions of {name}", "install Go")
     environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
     command = ["go", "mod", "download", "-json", f"{pinned['module']}@{pinned['version']}"]
-    done = subprocess.run(command, cwd=_FOLDER, env=environment, capture_output=True, text=True, timeout=_SECONDS)
+    done = subprocess.run(
+        command, cwd=_FOLDER, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS
+    )
     if done.returncode != 0:
         pytest.fail(f"the definitions of {name} cannot be downloaded here: {done.stdout[-400:]}{done.stderr[-400:]}")
     module = json.loads(done.stdout)

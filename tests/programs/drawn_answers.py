@@ -1,7 +1,7 @@
-"""Authorizers that answer as each request says: `python -m tests.programs.drawn_answers GRPC-PORT HTTP-PORT`.
+"""Authorizers that answer by the headers of each request: `python -m tests.programs.drawn_answers GRPC-PORT HTTP-PORT`.
 
-The header `x-answer-1` is for the one of gRPC, `x-answer-2` for the one of HTTP: `allow`, `deny`, `unauthorized`, or
-`error`, which each of them does in its own way, or `slow`: it allows when it is too late. Who says nothing is denied.
+The header `x-answer-1` is for the gRPC authorizer, and `x-answer-2` for the HTTP authorizer. Its value is `allow`,
+`deny`, `unauthorized`, `error` (in the way of each protocol), or `slow` (allow, too late). Without it: deny.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import grpc
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 
 GRPC_HEADER, HTTP_HEADER = "x-answer-1", "x-answer-2"
-SLOW, _SECONDS = "slow", 7.0  # longer than anybody waits for an answer
+SLOW, _SLOW_SECONDS = "slow", 7.0  # longer than any timeout of a caller
 STATUSES = {"allow": 200, "deny": 403, "unauthorized": 401, "error": 500}
 
 
 def check(message: bytes, context: grpc.ServicerContext) -> bytes:
-    """Answer a check of gRPC."""
+    """Answer a gRPC check."""
     headers = CheckRequest.FromString(message).attributes.request.http
     named = {header.key: header.raw_value.decode() or header.value for header in headers.header_map.headers}
     word = {**headers.headers, **named}.get(GRPC_HEADER, "deny")
     if word == SLOW:
-        time.sleep(_SECONDS)
+        time.sleep(_SLOW_SECONDS)
         word = "allow"
     if word == "error":
         context.abort(grpc.StatusCode.INTERNAL, "broken")
@@ -37,7 +37,7 @@ def check(message: bytes, context: grpc.ServicerContext) -> bytes:
 
 
 class Answering(BaseHTTPRequestHandler):
-    """Answers a check of HTTP, whatever its method."""
+    """The handler of HTTP checks with any method."""
 
     protocol_version = "HTTP/1.1"
 
@@ -49,7 +49,7 @@ class Answering(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("content-length", 0)))
         word = self.headers.get(HTTP_HEADER, "deny")
         if word == SLOW:
-            time.sleep(_SECONDS)
+            time.sleep(_SLOW_SECONDS)
             word = "allow"
         self.send_response_only(STATUSES.get(word, 403))
         self.send_header("content-length", "0")

@@ -1,12 +1,12 @@
-"""An agent: holds sessions with MCP servers by the official SDK, 1.x or 2.x, as it is told by lines of JSON.
+"""An agent with sessions to MCP servers by the official SDK, 1.x or 2.x. Lines of JSON are its commands.
 
     {"id": 1, "do": "open", "url": ..., "headers": ..., "mode": ...}   the result names a session; `mode`: for 2.x
     {"id": 2, "do": "tools", "session": ...}                        the names of the tools
     {"id": 3, "do": "call", "session": ..., "tool": ..., "arguments": {...}}
     {"id": 4, "do": "close", "session": ...}
 
-Each is answered by one line with its id and `result` or `error` (`code`, `message`), and before that one line with
-`progress` for each report of it. It runs where only the SDK is installed, so it imports nothing of ours.
+The answer to each is one line with its id and `result` or `error` (`code`, `message`). Before it comes one line with
+`progress` for each report. The agent runs with only the SDK installed, so it imports no module of Eastgate.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ async def _connected(url: str, headers: dict[str, str], mode: str) -> AsyncItera
 
 
 class Session:
-    """A session, which is opened and closed by one task. `ended` says why it ended, once it has."""
+    """A session that one task opens and closes. `ended` has the reason for its end."""
 
     def __init__(self, url: str, headers: dict[str, str], mode: str) -> None:
         self.client: Any = None
@@ -71,7 +71,7 @@ class Session:
             await self._closing.wait()
 
     async def until(self, work: Awaitable[Any]) -> Any:
-        """Wait for something, or for the end of the session, which then is the error."""
+        """Wait for some work. If the session ends first, raise its error."""
         working = asyncio.ensure_future(work)
         await asyncio.wait([working, self._task], return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -87,7 +87,7 @@ class Session:
 
 
 class Agent:
-    """Does what it is told."""
+    """The executor of the commands."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}
@@ -95,7 +95,7 @@ class Agent:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Read what to do until there is nothing more."""
+        """Read commands until the input ends."""
         reader = asyncio.StreamReader(limit=1 << 24)
         await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
         while line := await reader.readline():
@@ -138,7 +138,7 @@ class Agent:
 
 
 def _described(error: BaseException) -> dict[str, Any]:
-    """Return the JSON-RPC error, where it is one; else the first cause."""
+    """Return the JSON-RPC error, or else the first cause."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     told = getattr(error, "error", None)

@@ -33,7 +33,7 @@ class McpServer(ThreadingHTTPServer):
 
     @property
     def methods(self) -> list[str]:
-        """The methods of the messages that have arrived."""
+        """Return the methods of the messages that have arrived."""
         return [message["method"] for message in self.received]
 
 

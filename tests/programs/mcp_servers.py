@@ -1,13 +1,13 @@
 """MCP servers of the official SDK, 1.x or 2.x: `python mcp_servers.py LOG KIND:PORT...`.
 
-    maths       add, sub, mul, long (a long answer), count (reports progress), wait (until it is cancelled),
-                whoami (asks the client's user), dream (asks the client's model)
-    notes       add, read, wipe
-    batches     no server of the SDK: lists `add` and `wipe` for every message, also of a batch, with status 201
-    ...-json    the same, with answers in JSON;   ...-stateless   the same, without sessions
+    - maths       add, sub, mul, long (a long answer), count (reports progress), wait (until it is cancelled),
+                  whoami (asks the client's user), dream (asks the client's model)
+    - notes       add, read, wipe
+    - batches     not from the SDK: lists `add` and `wipe` for every message, also of a batch, with status 201
+    - ...-json    the same, with answers in JSON;   ...-stateless   the same, without sessions
 
-Every HTTP request that arrives is a line of JSON in LOG: the server, the HTTP method, the method and the tool of the
-message, and the header `authorization`. It runs where only the SDK is installed, so it imports nothing of ours.
+LOG gets a line of JSON for every HTTP request: the server, the HTTP method, the method and the tool of the
+message, and the header `authorization`. The program runs with only the SDK, so it imports no module of Eastgate.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from tests.programs.processes import Processes, free_port
 REALM = "/realms/toystore"
 DISCOVERY = f"{REALM}/.well-known/openid-configuration"
 KEYS = f"{REALM}/keys"
-_LIFETIME = 300
+_LIFETIME_SECONDS = 300
 
 
 class Issuer:
@@ -70,7 +70,7 @@ class Issuer:
     def token(self, form: dict[str, str]) -> object:
         """Sign a token."""
         kid = form.pop("kid", next(reversed(self._keys)))
-        lifetime = int(form.pop("lifetime", _LIFETIME))
+        lifetime = int(form.pop("lifetime", _LIFETIME_SECONDS))
         now = int(time.time())
         claims = {"iss": self.url, "iat": now - 600, "exp": now + lifetime, **form}
         token = jwt.encode({"alg": "RS256", "kid": kid}, claims, self._keys[kid])

@@ -1,4 +1,4 @@
-"""Processes of a test: started with a log each, waited for, and stopped by their id."""
+"""Processes of a test. Each has a log, and is stopped by its id."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _STOP_SECONDS = 15
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on now."""
+    """Return a loopback port on which no process listens now."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     return port
 
 
 class Processes:
-    """What runs in one folder, which holds the logs. All of it is stopped at the end, the last started first.
+    """Processes with their logs in one folder. At the end they are stopped, the last started first.
 
-    Where `is_bound`, it ends with the thread that started it, also if that is killed, on systems that have `setpriv`.
+    With `is_bound`, a process ends with the thread that started it, even if that is killed, on systems with `setpriv`.
     """
 
     is_bound = False
@@ -50,11 +50,11 @@ class Processes:
 
     @property
     def pids(self) -> list[int]:
-        """Return the ids of what runs."""
+        """Return the ids of the running processes."""
         return [process.pid for process in self._running]
 
     def start(self) -> None:
-        """Start everything, and wait until it is ready."""
+        """Start the processes, and wait until they are ready."""
 
     def run(
         self, command: Sequence[str | Path], environment: Mapping[str, str] | None = None
@@ -68,7 +68,7 @@ class Processes:
         return process
 
     def end(self, process: subprocess.Popen[bytes], *, is_asked: bool = True) -> None:
-        """End a program, which is asked to (SIGTERM) or killed (SIGKILL), and wait until it has."""
+        """End a program with SIGTERM (`is_asked`) or SIGKILL, and wait until it has ended."""
         self._running.remove(process)
         if is_asked:
             process.terminate()
@@ -81,7 +81,7 @@ class Processes:
             process.wait()
 
     def wait_until(self, is_ready: Callable[[], bool]) -> None:
-        """Wait for something that a program does; fails with the logs when one of them ends or it takes too long."""
+        """Wait until `is_ready()`. Fail with the logs if a program ends first, or after too long."""
         end = time.monotonic() + START_SECONDS
         while not is_ready():
             is_dead = any(process.poll() is not None for process in self._running)
@@ -90,7 +90,7 @@ class Processes:
             time.sleep(0.1)
 
     def wait_for_end(self) -> None:
-        """Wait until one of the programs has ended by itself, which then counts no longer."""
+        """Wait until one of the programs has ended by itself, and remove it from the running ones."""
         end = time.monotonic() + START_SECONDS
         while not (ended := [process for process in self._running if process.poll() is not None]):
             assert time.monotonic() < end, f"no program ended:\n{self.logs()}"
@@ -102,6 +102,6 @@ class Processes:
         return "\n".join(f"{path.name}: {path.read_text()[-2000:]}" for path in sorted(self.folder.glob("*.log")))
 
     def stop(self) -> None:
-        """Stop all of them."""
+        """Stop all processes."""
         while self._running:
             self.end(self._running[-1])

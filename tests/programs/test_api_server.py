@@ -1,4 +1,4 @@
-"""What tests rely on in an API server of their own."""
+"""The behaviour of the API server for tests."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from tests.programs.crds import NAMES, crds
 
 pytestmark = pytest.mark.apiserver
 
-_SECONDS = 60
+_TIMEOUT_SECONDS = 60
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def wait_until(is_true: Callable[[], bool]) -> None:
-    end = time.monotonic() + _SECONDS
+    end = time.monotonic() + _TIMEOUT_SECONDS
     while not is_true():
         assert time.monotonic() < end
         time.sleep(0.1)
 
 
-def test_an_account_may_do_what_it_is_allowed_and_nothing_else(api_server: ApiServer) -> None:
+def test_an_account_has_its_rights_and_no_others(api_server: ApiServer) -> None:
     namespace = api_server.namespace("accounts")
     kubeconfig = api_server.kubeconfig_for(f"{namespace}/reader")
     read = ("get", "configmaps", "-n", namespace)
@@ -68,7 +68,7 @@ def test_a_token_is_reviewed_for_its_audience_and_its_pod(api_server: ApiServer)
     assert not review("other").get("authenticated")
 
 
-def test_a_server_that_ends_comes_back_with_what_it_had(own_api_server: ApiServer) -> None:
+def test_a_restarted_server_has_its_data(own_api_server: ApiServer) -> None:
     for number, end in enumerate((own_api_server.terminate, own_api_server.kill)):
         own_api_server.create(MAPS, {"metadata": {"name": f"before-{number}"}})
         end()
@@ -131,7 +131,7 @@ def test_all_definitions_install_beside_each_other(own_api_server: ApiServer) ->
 
 
 class _Refusing(BaseHTTPRequestHandler):
-    """A webhook that refuses everything, and says so."""
+    """A webhook that refuses every request with a message."""
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -149,7 +149,7 @@ class _Refusing(BaseHTTPRequestHandler):
 
 @contextmanager
 def refusing_webhook(folder: Path) -> Iterator[dict[str, str]]:
-    """Run a webhook, and yield how an API server finds it."""
+    """Run a webhook, and yield its client configuration for an API server."""
     certificate, key = self_signed("localhost")
     pem = folder / "webhook.pem"
     pem.write_bytes(certificate + key)

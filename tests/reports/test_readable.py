@@ -381,7 +381,7 @@ def test_a_layer_that_denies_whatever_labels_a_caller_has_answers_for_all_of_the
 
 
 def test_labels_that_decide_and_are_too_many_to_look_at_leave_a_question_open() -> None:
-    with pytest.raises(QuestionError, match="too many kinds of pods"):
+    with pytest.raises(QuestionError, match="too many classes of pods"):
         cluster_of(MANY).authority.decide(Question.of("sa:shop/x", "pod:shop/cart", port=80))
 
 

@@ -1,7 +1,7 @@
-"""A dialect that is small enough to be read in five minutes: guest lists.
+"""A dialect for guest lists that is small enough to read in five minutes.
 
-A GuestList names the service accounts that may call the pods of an app. One kind, one stage. It is no part of the
-product; `test_toy.py` registers it with one line and runs every command over it. CONTRIBUTING walks through its files.
+A GuestList names the service accounts that may call the pods of an app. One kind, one stage. It is not part of the
+product: `test_toy.py` registers it with one line and runs every command with it. CONTRIBUTING explains its files.
 """
 
 from __future__ import annotations

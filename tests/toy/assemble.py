@@ -16,7 +16,7 @@ _REFUSALS = {GuestRefusal.CLOSED: Refusal.CLOSED, GuestRefusal.FORBIDDEN: Refusa
 
 
 def layers(attached: Sequence[Attachment[GuestList]], settings: Settings) -> list[Layer]:
-    """Let in whoever is on any of the lists. A list that is only audited is observed and closes nothing."""
+    """Allow a caller that any of the lists names. A list in audit mode is only observed and denies nothing."""
     lists = [one.policy for one in attached]
     enforced = [policy for policy in lists if not policy.audit]
     observed = tuple(rule for policy in lists if policy.audit for rule in policy.rules)

@@ -1,4 +1,4 @@
-"""Guest lists as GEP-3779 has them. One that is only audited stays what it is."""
+"""Conversion of guest lists to GEP-3779. A list in audit mode stays in audit mode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["to_gep"]
 
 
 def to_gep(policies: Sequence[tuple[GuestList, Document]], job: ConversionJob) -> None:
-    """Write each list as an ALLOW policy of service accounts."""
+    """Convert each list to an ALLOW policy with service accounts."""
     for policy, document in policies:
         if policy.audit:
             job.keep(document, codes.AUDITED, f"{policy.ref} is only audited", policy.span)

@@ -1,4 +1,4 @@
-"""What lint needs to know of guest lists."""
+"""The facts that lint needs about guest lists."""
 
 from __future__ import annotations
 

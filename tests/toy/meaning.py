@@ -1,4 +1,4 @@
-"""From a document that has been checked to its meaning; and what its status would show."""
+"""The meaning of a checked document, and its status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["accepted", "guest_list", "locate"]
 
 
 def guest_list(document: Document, root: Node, settings: Settings) -> GuestList:
-    """Give the meaning of a GuestList: each guest is a rule on the caller's identity."""
+    """Return the GuestList of a document: each guest is a rule on the caller's identity."""
     namespace, spec = document.home, root["spec"]
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
     rules = []
@@ -36,14 +36,14 @@ def _pods(namespace: str, app: str) -> PodsMatching:
 
 
 def locate(document: Document) -> tuple[Target, ...] | None:
-    """Find what a GuestList with errors elsewhere is about, so that it closes that and no more."""
+    """Return the targets of a GuestList with errors elsewhere, so that it closes only these."""
     spec = document.node.get("spec") if document.node is not None else None
     app = spec.get("app") if spec is not None else None
     return (_pods(document.home, app.text),) if app is not None and isinstance(app.value, str) else None
 
 
 def accepted(policy: GuestList, _all: Sequence[GuestList], _settings: Settings, world: World) -> list[Condition]:
-    """Say whether any pod has the app's label."""
+    """Return the condition that a pod has the app's label."""
     if any(world.select(target) for target in policy.targets):
         return [Condition("Accepted", "True", "Accepted", "it applies to its pods")]
     return [Condition("Accepted", "False", "TargetNotFound", "no pod has the app's label")]

@@ -1,4 +1,4 @@
-"""A GuestList, as it is once it has been read."""
+"""The model of a GuestList."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`eastgate`, with the toy registered by its one line: for commands that are processes of their own."""
+"""`eastgate` with the toy dialect registered by one line, for commands in processes of their own."""
 
 from __future__ import annotations
 

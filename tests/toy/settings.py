@@ -1,4 +1,4 @@
-"""The one setting of guest lists: `--set guestRefusal=forbidden` answers 403 where others close the connection."""
+"""The only setting of guest lists: `--set guestRefusal=forbidden` answers 403 instead of closing the connection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["GuestRefusal", "ToySettings"]
 
 
 class GuestRefusal(StrEnum):
-    """What becomes of somebody who is on no list."""
+    """The refusal for a caller that no list names."""
 
     CLOSED = "closed"
     FORBIDDEN = "forbidden"
@@ -19,6 +19,6 @@ class GuestRefusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToySettings(Section):
-    """How guest lists are enforced."""
+    """The settings for the enforcement of guest lists."""
 
     guest_refusal: GuestRefusal = GuestRefusal.CLOSED

@@ -1,4 +1,4 @@
-"""A GuestList, field by field. From this come the checks, the CustomResourceDefinition and the schema for editors."""
+"""The fields of a GuestList. Checks, the CustomResourceDefinition and the schema for editors are generated from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["GUEST_LIST"]
 
 def _guest(node: Node, to: Check[Settings]) -> None:
     if dns_label_problem(node.text) is not None:
-        message = f"`{node.text}` is no name of a service account"
+        message = f"`{node.text}` is not the name of a service account"
         to.report(codes.GUEST, message, node.span, help="write the name alone, such as web")
 
 
@@ -23,10 +23,15 @@ GUEST_LIST: Record[Settings] = resource(
     Record(
         "spec",
         {
-            "app": Field(Text("an app"), required=True, help="write app: <value of the label>", about="Of which pods."),
+            "app": Field(
+                Text("an app"),
+                required=True,
+                help="write app: <value of the label>",
+                about="The app label of the pods.",
+            ),
             "guests": Field(
                 ListOf(Text("a guest", _guest), "a list of guests", served=64),
-                about="Who may call: service accounts of the namespace, ANY of them. Without it, nobody.",
+                about="The service accounts of the namespace that may call. Without guests, every caller is denied.",
             ),
         },
     ),

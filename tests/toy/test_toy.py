@@ -1,4 +1,4 @@
-"""A dialect is one package and one line: guest lists run through every command, and through real proxies."""
+"""A dialect is one package and one line: guest lists run through every command and real proxies."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ spec:
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This is all that registers a dialect; what it brings is known everywhere from here on."""
+    """Register the dialect. No other code is necessary."""
     monkeypatch.setattr(dialects, "DIALECTS", (*dialects.DIALECTS, toy.DIALECT))
 
 
 @pytest.fixture
 def eastgate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Run the command in a folder that holds the manifests."""
+    """Return a function that runs the command in a folder with the manifests."""
     shutil.copy(PARTY, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
@@ -86,7 +86,7 @@ def test_check_and_explain(eastgate: Run) -> None:
     assert eastgate("check", "-f", "party.yaml", "--from", "sa:shop/thief", *CALL, code=1).output.startswith("DENY")
     explained = eastgate("explain", "-f", "party.yaml", "--from", "sa:shop/thief", *CALL, code=1).output
     assert "workload/guests" in explained
-    assert "guests: [web]" in explained  # the rule that comes nearest, with its line
+    assert "guests: [web]" in explained  # the nearest rule, with its line
 
 
 def test_the_graph_has_its_rules(eastgate: Run) -> None:
@@ -116,10 +116,10 @@ def test_its_setting_is_taken_by_its_name(eastgate: Run) -> None:
         Settings.from_mapping({"guestRefusals": "closed"})
 
 
-def test_one_with_errors_closes_what_it_targets_and_no_more(eastgate: Run) -> None:
+def test_a_list_with_errors_closes_only_its_targets(eastgate: Run) -> None:
     Path("party.yaml").write_text(PARTY.read_text().replace("[web]", "[Web]"))
-    said = eastgate("check", "-f", "party.yaml", "--from", "sa:shop/web", *CALL, code=2).output
-    assert f"error[{GUEST.id}]: `Web` is no name of a service account" in said
+    output = eastgate("check", "-f", "party.yaml", "--from", "sa:shop/web", *CALL, code=2).output
+    assert f"error[{GUEST.id}]: `Web` is not the name of a service account" in output
     shown = eastgate("get", "policies", "-f", "party.yaml", code=2).stdout.splitlines()[1].split()
     assert shown[:7] == ["shop", "cart", "GuestList", "Pod/{app:", "cart}", "UNREADABLE", "1"]
     assert "closed" in eastgate("describe", "pod", "cart", "-f", "party.yaml", code=2).stdout
@@ -129,8 +129,8 @@ def test_one_with_errors_closes_what_it_targets_and_no_more(eastgate: Run) -> No
 def test_a_misspelt_group_or_version_is_not_left_aside(eastgate: Run) -> None:
     for written in ("toy.example.org/v1", "toy.example.com/v2"):
         Path("party.yaml").write_text(PARTY.read_text().replace("toy.example.com/v1", written))
-        said = eastgate("check", "-f", "party.yaml", "--from", "sa:shop/thief", *CALL, code=2).output
-        assert "toy.example.com/v1" in said
+        output = eastgate("check", "-f", "party.yaml", "--from", "sa:shop/thief", *CALL, code=2).output
+        assert "toy.example.com/v1" in output
 
 
 # Reporting
@@ -162,7 +162,7 @@ def test_describe_knows_every_subject(eastgate: Run) -> None:
     assert "GuestList/shop/cart" in eastgate("describe", "namespace", "shop", "-f", "party.yaml").output
 
 
-def test_a_list_of_nobody_closes_and_one_of_no_pod_says_so(eastgate: Run) -> None:
+def test_a_list_without_guests_closes_and_one_without_pods_is_reported(eastgate: Run) -> None:
     Path("party.yaml").write_text(PARTY.read_text().replace("  guests: [web]\n", ""))
     assert "no rule allows anything" in eastgate("describe", "pod", "cart", "-f", "party.yaml").output
     assert "1 workload" in eastgate("describe", "policy", "cart", "-f", "party.yaml").output
@@ -188,7 +188,7 @@ def test_lint_checks_its_targets(eastgate: Run) -> None:
     assert "GuestList/shop/cart" in eastgate("lint", "-f", "party.yaml", code=1).output
 
 
-def test_convert_writes_what_the_dialect_can_and_it_decides_alike(eastgate: Run) -> None:
+def test_convert_writes_the_forms_of_the_dialect_with_the_same_decisions(eastgate: Run) -> None:
     converted = eastgate("convert", "--to", "authorizationpolicy-v1alpha2", "-f", "party.yaml").output
     pods, _, _ = PARTY.read_text().rpartition("---")
     Path("party.yaml").write_text(f"{pods}---\n{converted}")
@@ -196,11 +196,11 @@ def test_convert_writes_what_the_dialect_can_and_it_decides_alike(eastgate: Run)
     eastgate("check", "-f", "party.yaml", "--from", "sa:shop/thief", *CALL, code=1)
 
 
-def test_convert_says_what_it_cannot(eastgate: Run) -> None:
+def test_convert_reports_unsupported_targets(eastgate: Run) -> None:
     for to in ("linkerd", "istio"):
-        said = eastgate("convert", "--to", to, "-f", "party.yaml", code=1).output
-        assert f"GuestList/shop/cart cannot be converted to {to}" in said
-        assert "1 policy is not converted and must stay in force" in said
+        output = eastgate("convert", "--to", to, "-f", "party.yaml", code=1).output
+        assert f"GuestList/shop/cart cannot be converted to {to}" in output
+        assert "1 policy is not converted and must stay in force" in output
 
 
 def test_an_api_server_and_editors_can_have_it(eastgate: Run) -> None:

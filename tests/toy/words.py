@@ -1,4 +1,4 @@
-"""How guest lists are described."""
+"""The description of guest lists in words."""
 
 from __future__ import annotations
 

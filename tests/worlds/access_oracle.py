@@ -1,4 +1,4 @@
-"""AccessPolicy by the letter of the proposal and the rulings: a third opinion, on plain manifests."""
+"""An independent implementation of AccessPolicy, from the text of the proposal and the rulings, on plain manifests."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Desk:
-    """The policies, the answers of authorizers, and the setting that chooses between readings."""
+class AccessRules:
+    """The policies, the answers of authorizers, and the setting that chooses a reading."""
 
     policies: list[Manifest]
     answers: dict[str, str]
     unlisted_caller: str
 
     def allows(self, call: Call, *, through_gateway: bool) -> bool:
-        """The Gateway level, then the Backend level."""
+        """Return whether the Gateway level and then the Backend level allow the call."""
         levels = [("Gateway", "g")] if through_gateway else []
         return all(self._level(kind, name, call) for kind, name in [*levels, ("XBackend", call.backend)])
 
@@ -140,7 +140,7 @@ def _allows(policy: Manifest, rule: Manifest, call: Call, at_gateway: bool) -> b
 
 
 def _attributes(rule: Manifest, call: Call, at_gateway: bool) -> bool:
-    """Today's form: what is left out matches everything, an empty list nothing."""
+    """Match the v1alpha1 form: a missing field matches everything, an empty list nothing."""
     wanted = rule.get("authorization")
     if wanted is None:
         return True

@@ -1,4 +1,4 @@
-"""AuthConfigs whose hosts collide, and hosts that requests are for."""
+"""AuthConfigs with colliding hosts, and hosts of requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ asked_hosts = st.lists(_EXACT, min_size=1, max_size=6, unique=True)
 
 @st.composite
 def configs(draw: st.DrawFn) -> list[Manifest]:
-    """Draw AuthConfigs that let everybody in, each with a name of its own."""
+    """Draw AuthConfigs with unique names that allow every caller."""
     names = draw(
         st.lists(
             st.tuples(st.sampled_from(["n", "m"]), st.sampled_from(["x", "y", "z"])),

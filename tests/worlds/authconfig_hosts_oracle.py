@@ -1,7 +1,7 @@
-"""Which AuthConfig serves a host, as Authorino's index and its controller have it, on plain manifests.
+"""The AuthConfig that serves a host, as in Authorino's index and controller, on plain manifests.
 
-It shares nothing with the product. The index is a tree of labels from the right (`pkg/index/index.go`); the controller
-links hosts in the order in which AuthConfigs were created (`controllers/auth_config_controller.go`).
+It shares no code with the product. The index is a tree of labels from the right (`pkg/index/index.go`). The controller
+links hosts in the order in which the AuthConfigs were created (`controllers/auth_config_controller.go`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Manifest = dict[str, Any]
 
 @dataclass
 class Node:
-    """A label of host names, the labels before it, and the AuthConfig of the name that ends here."""
+    """A label of host names, with the labels to its left, and the AuthConfig of the name that is complete here."""
 
     children: dict[str, Node] = field(default_factory=dict)
     config: str | None = None
@@ -38,7 +38,7 @@ class Index:
         node.config = config
 
     def find(self, host: str) -> str | None:
-        """Return the AuthConfig of the name itself, or else that of the closest `*` on the way up."""
+        """Return the AuthConfig of the name, or else that of the closest `*` above it."""
         labels = _labels(host)
         way = [self._root]
         for label in labels:
@@ -58,9 +58,9 @@ def name_of(config: Manifest) -> str:
 
 
 class Links:
-    """The hosts of AuthConfigs, linked one AuthConfig after the other, the oldest first.
+    """The hosts of AuthConfigs. The oldest AuthConfig is linked first.
 
-    With `superseding` (`--allow-superseding-host-subsets`) an AuthConfig has only the hosts that it names itself.
+    With `superseding` (`--allow-superseding-host-subsets`), an AuthConfig has only the hosts that it names itself.
     """
 
     def __init__(self, configs: list[Manifest], *, superseding: bool = False) -> None:
@@ -87,7 +87,7 @@ class Links:
         return not self._superseding or host in self.linked[holder]
 
     def serving(self, host: str) -> str | None:
-        """Return the AuthConfig that is asked about a request; the name is looked up with its port, then without."""
+        """Return the AuthConfig for a request: the host is looked up with its port, then without."""
         config = self._index.find(host)
         if config is None and ":" in host:
             return self._index.find(host.split(":")[0])

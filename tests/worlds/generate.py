@@ -1,4 +1,4 @@
-"""Generated clusters: pods, services, namespaces, and valid policies of every form. Small alphabets: things meet."""
+"""Generated clusters: pods, services, namespaces, and valid policies of every form. Few names, so that they match."""
 
 from __future__ import annotations
 

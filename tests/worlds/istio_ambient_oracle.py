@@ -1,7 +1,7 @@
-"""Istio's ambient mode as istiod and ztunnel do it, on plain manifests: the other half of the third opinion.
+"""An independent implementation of Istio's ambient mode, as in istiod and ztunnel, on plain manifests.
 
-ztunnel gets policies that istiod has translated, and knows bytes only; a waypoint, where one is on the way, is an Envoy
-like a sidecar, with policies of its own.
+ztunnel gets policies that istiod has translated, and reads no HTTP. A waypoint on the path is an Envoy like a sidecar,
+with its own policies.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.worlds.istio_oracle import (
     spec_of,
 )
 
-# What ztunnel compares, by field and by key of a condition. Everything else is HTTP to it, but for trustDomains.
+# The attributes that ztunnel compares, by field and by key of a condition. All others are HTTP, except trustDomains.
 FIELDS = {"principals": "principal", "namespaces": "namespace", "serviceAccounts": "account", "ipBlocks": "address"}
 OPERATIONS = {"ports": "port"}
 CONDITIONS = {
@@ -39,19 +39,19 @@ DROPPED = frozenset({"trustDomains", "notTrustDomains"})
 WAYPOINT_CLASS = "istio-waypoint"
 USE_WAYPOINT = "istio.io/use-waypoint"
 
-Match = list[tuple[str, list[str], list[str]]]  # what is compared, with values and with negated values
+Match = list[tuple[str, list[str], list[str]]]  # an attribute, its values, and its negated values
 Clause = list[Match]
 
 
 class Ambient(Sidecars):
-    """A mesh in which every pod is behind a ztunnel."""
+    """A mesh with a ztunnel before every pod."""
 
     def status_of_service(self, service: Manifest, pod: Manifest, call: Call) -> int | None:
-        """Return the status of a request to a Service that leads to a pod; None as in `status`."""
+        """Return the status of a request to a pod through a Service. None has the meaning of `status`."""
         return self._status(service, "service", pod, call)
 
     def status(self, pod: Manifest, call: Call) -> int | None:  # type: ignore[override]
-        """Return the status of a request to a pod; None where nobody can say whose address ztunnel sees."""
+        """Return the status of a request to a pod, or None if the address that ztunnel sees is unknown."""
         return self._status(pod, "workload", pod, call)
 
     def _status(self, target: Manifest, traffic: str, pod: Manifest, call: Call) -> int | None:
@@ -123,14 +123,14 @@ class Ambient(Sidecars):
         return not is_dry_run(policy) and not has_target and action_of(policy) in ("ALLOW", "DENY")
 
     def _reaches(self, policy: Manifest, pod: Manifest) -> bool:
-        """A selector without labels is of the scope of selectors, and no workload is told of it."""
+        """Return whether a pod gets the policy. An empty selector is valid, but ztunnel sends it to no workload."""
         if policy["metadata"]["namespace"] not in (self.config.root, pod["metadata"]["namespace"]):
             return False
         selector = spec_of(policy).get("selector")
         return selector is None or (bool(selector.get("matchLabels")) and selects(selector, pod))
 
     def _matches(self, policy: Manifest, call: Call) -> bool:
-        """ANY rule, in it ALL clauses, in each ANY match that has something in it, in that ALL comparisons."""
+        """Match ANY rule; in it ALL clauses; in each clause ANY non-empty match; in each match ALL comparisons."""
         namespace = policy["metadata"]["namespace"]
         return any(
             all(any(m and all(_compare(*each, call, namespace) for each in m) for m in clause) for clause in clauses)
@@ -163,9 +163,9 @@ class Ambient(Sidecars):
     # PeerAuthentication, which istiod turns into DENY policies
 
     def _peer_denies(self, pod: Manifest, call: Call) -> bool:
-        """Return whether any of the policies that istiod may choose among those of one age denies it.
+        """Return whether one of the policies that istiod may choose among those of one age denies the call.
 
-        It chooses twice: what is in force, and what a policy with modes of ports is merged with.
+        It chooses twice: the policy in force, and the policy that is merged with one for single ports.
         """
         if call.identity is not None:
             return False
@@ -195,10 +195,10 @@ class Ambient(Sidecars):
 def _convert(
     mode: str | None, mesh: str | None, namespace: Manifest | None, ports: dict[int, str]
 ) -> Callable[[int], bool] | None:
-    """Return for which ports plaintext is denied; None where istiod makes no policy at all.
+    """Return a predicate for ports that deny plaintext, or None if istiod creates no policy.
 
-    Two conditions look at less than they should, as istiod's do: a STRICT port under a STRICT mesh is taken to be the
-    mesh's affair, even if the workload is permissive; and a namespace that sets no mode counts as not strict.
+    Two conditions have istiod's inaccuracies: a STRICT port under a STRICT mesh counts as covered by the mesh, even if
+    the workload is permissive. A namespace without a mode counts as not strict.
     """
     inherited = set_mode(namespace)
     mesh_is_in_force = inherited is None and mesh == "STRICT"

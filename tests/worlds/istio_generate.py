@@ -63,7 +63,7 @@ def _some(values: list[Any]) -> st.SearchStrategy[list[Any]]:
 
 
 def _fields(fields: dict[str, list[Any]]) -> st.SearchStrategy[Manifest]:
-    """Some of the fields, each as it is or negated; one at least."""
+    """Draw at least one of the fields, each plain or negated."""
     optional = {name: _some(values) for name, values in fields.items()}
     optional |= {"not" + name[0].upper() + name[1:]: _some(values) for name, values in fields.items()}
     drawn = st.lists(st.sampled_from(sorted(optional)), min_size=1, max_size=2, unique=True)
@@ -195,7 +195,7 @@ def _attach(draw: st.DrawFn, spec: Manifest, targets: list[Manifest]) -> None:
 
 @st.composite
 def _single_source(draw: st.DrawFn, *, ambient: bool) -> Manifest:
-    """Draw a policy with nothing but one source, in which nothing else hides what that matches."""
+    """Draw a policy with only one source, so that no other field hides its effect."""
     source = draw(_sources(PLAIN_SOURCES if ambient else SOURCES, accounts=True))
     spec: Manifest = {"action": draw(st.sampled_from(["ALLOW", "DENY"])), "rules": [{"from": [{"source": source}]}]}
     if draw(st.booleans()):
@@ -262,7 +262,7 @@ TARGETS: list[Manifest] = [
 
 @st.composite
 def resources(draw: st.DrawFn, *, ambient: bool = False) -> list[Manifest]:
-    """Draw policies of all kinds. In an ambient mesh more of them have targets, or are such as ztunnel knows."""
+    """Draw policies of all kinds. In an ambient mesh, more of them have targets, or only fields of ztunnel."""
     kinds = draw(st.sampled_from(["all", "all", "one source", "mTLS"]))
     if kinds == "one source":
         return [draw(_single_source(ambient=ambient))]
@@ -346,20 +346,20 @@ calls = st.lists(
 
 
 def _injection(draw: st.DrawFn, pod: Manifest) -> Manifest:
-    """Draw what a pod says of its sidecar: nothing, most of the time."""
-    said = {"sidecar.istio.io/inject": draw(st.sampled_from(["true", "false"]))}
+    """Draw the injection labels and annotations of a pod. Most pods have none."""
+    injection = {"sidecar.istio.io/inject": draw(st.sampled_from(["true", "false"]))}
     metadata: Manifest = pod["metadata"]
     match draw(st.integers(0, 7)):
         case 0:
-            metadata = {**metadata, "labels": {**metadata["labels"], **said}}
+            metadata = {**metadata, "labels": {**metadata["labels"], **injection}}
         case 1:
-            metadata = {**metadata, "annotations": said}
+            metadata = {**metadata, "annotations": injection}
     return {**pod, "metadata": metadata}
 
 
 @st.composite
 def injections(draw: st.DrawFn) -> tuple[list[Manifest], list[Manifest]]:
-    """Draw the pods with what they say of sidecars, and the namespaces that are declared, with and without labels."""
+    """Draw pods with injection labels and annotations, and declared namespaces with and without labels."""
     labels = st.sampled_from([None, {}, {"istio-injection": "enabled"}, {"istio-injection": "disabled"}])
     drawn = ((name, draw(labels)) for name in ("app", "else", "apart"))
     namespaces = [

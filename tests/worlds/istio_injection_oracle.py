@@ -1,7 +1,7 @@
-"""Which pods have sidecars, by Istio's labels of injection, and what that means where manifests do not say it.
+"""The pods that have sidecars, by Istio's injection labels, and the decision for pods without labels.
 
-Like the oracle of sidecars it shares nothing with the product. The pods of which nothing is known all have a sidecar,
-or none has one: a call is allowed if it is allowed either way.
+Like the oracle of sidecars, it shares no code with the product. For pods without information, either all have a
+sidecar, or none. A call is allowed if it is allowed in both cases.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ INJECTION, INJECT = "istio-injection", "sidecar.istio.io/inject"
 
 
 class Injection:
-    """A mesh in which labels say which pods have a sidecar."""
+    """A mesh with sidecars by labels."""
 
     def __init__(self, manifests: list[Manifest], config: MeshConfig) -> None:
         self.sidecars = Sidecars(manifests, config)
@@ -25,12 +25,12 @@ class Injection:
         self.has_labels = enabled or any(asked(pod) == "true" for pod in of_kind["Pod"])
 
     def allows(self, caller: Manifest, pod: Manifest, call: Call) -> bool:
-        """Return whether a call is allowed, whatever is unknown."""
+        """Return whether a call is allowed in both cases."""
         return all(self._allows(caller, pod, call, unknown=unknown) for unknown in (True, False))
 
     def _allows(self, caller: Manifest, pod: Manifest, call: Call, *, unknown: bool) -> bool:
         if not self._is_injected(pod, unknown):
-            return True  # no proxy decides anything
+            return True  # without a proxy everything is allowed
         identity = f"spiffe://{self.domain}/ns/{caller['metadata']['namespace']}/sa/default"
         proven = self._is_injected(caller, unknown)
         seen = replace(call, identity=identity if proven else None, sni=call.sni if proven else "")
@@ -48,9 +48,9 @@ class Injection:
 
 
 def asked(pod: Manifest) -> str | None:
-    """Return what a pod says of its sidecar: a label counts more than an annotation."""
+    """Return the injection setting of a pod. A label takes precedence over an annotation."""
     metadata = pod["metadata"]
-    for said in (metadata.get("labels", {}), metadata.get("annotations", {})):
-        if INJECT in said:
-            return str(said[INJECT])
+    for settings in (metadata.get("labels", {}), metadata.get("annotations", {})):
+        if INJECT in settings:
+            return str(settings[INJECT])
     return None

@@ -1,8 +1,8 @@
-"""Istio's authorization at sidecars as istiod and Envoy do it, on plain manifests: a third opinion.
+"""An independent implementation of Istio's authorization at sidecars, as in istiod and Envoy, on plain manifests.
 
-It shares nothing with the product, and follows istiod's own order of things: which policies attach to a pod, a pair of
-lists (permissions and principals) from each rule, and the filters of a proxy: mTLS, CUSTOM, the token, DENY, ALLOW.
-Everything about a call is known.
+It shares no code with the product, and has istiod's structure: the policies of a pod, then a pair of lists (permissions
+and principals) for each rule, then the filters of a proxy. The filters are mTLS, CUSTOM, the token, DENY and ALLOW. All
+attributes of a call are known.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CLOSED, OK, BAD_TOKEN, FORBIDDEN = 0, 200, 401, 403
 
 @dataclass(frozen=True)
 class Call:
-    """One request, or one connection that is no HTTP (then without method)."""
+    """One request, or one connection without HTTP (then without a method)."""
 
     identity: str | None  # spiffe://...; None for plaintext
     address: str
@@ -41,12 +41,12 @@ Test = Callable[[Call], bool]
 
 
 class HttpOnlyError(Exception):
-    """A field that bytes have not."""
+    """A field that a connection without HTTP does not have."""
 
 
 @dataclass(frozen=True)
 class MeshConfig:
-    """What istiod is told about the mesh."""
+    """The configuration of istiod."""
 
     root: str = "istio-system"
     trust_domains: tuple[str, ...] = ("cluster.local",)  # the mesh's own, then its aliases
@@ -61,7 +61,7 @@ class Sidecars:
         self.manifests, self.config = manifests, config
 
     def status(self, pod: Manifest, call: Call) -> int:
-        """200, 401, 403, or 0 for a connection that is closed."""
+        """Return 200, 401, 403, or 0 for a closed connection."""
         mode = mutual_tls(self.of("PeerAuthentication"), pod, self.config.root, call.port)
         if mode == "STRICT" and call.identity is None:
             return CLOSED
@@ -90,7 +90,7 @@ class Sidecars:
         return OK if not allowing or any(self.matches(p, call, "ALLOW") for p in allowing) else denied
 
     def of(self, kind: str) -> list[Manifest]:
-        """Return the manifests of a kind, of this API."""
+        """Return the manifests of a kind of Istio's API."""
         group = "security.istio.io"
         return [m for m in self.manifests if m["kind"] == kind and m["apiVersion"].startswith(group)]
 
@@ -116,7 +116,10 @@ class Sidecars:
         return bool(matching) and any(answer != "allow" for answer in asked)
 
     def _rule_matches(self, rule: Manifest, policy: Manifest, call: Call, action: str) -> bool:
-        """ANY permission AND ANY principal. An ALLOW rule with what bytes have not is dropped, else only the field."""
+        """Match ANY permission AND ANY principal. Without HTTP, an ALLOW rule with an HTTP field is dropped.
+
+        From a rule with another action, only the field is dropped.
+        """
         maker = _Matchers(policy["metadata"]["namespace"], self.config, call.is_http, lenient=action != "ALLOW")
         try:
             permissions = list(maker.permissions(rule))
@@ -128,7 +131,7 @@ class Sidecars:
 
 @dataclass(frozen=True)
 class _Matchers:
-    """Turns rules into tests, as istiod turns them into RBAC configuration."""
+    """A converter of rules to tests, like istiod's conversion to RBAC configuration."""
 
     namespace: str
     config: MeshConfig
@@ -155,7 +158,7 @@ class _Matchers:
         return self._tests(when["key"], when.get("values") or [], when.get("notValues") or [])
 
     def _tests(self, attribute: str, values: list[str], negated: list[str]) -> list[Test]:
-        """ANY of the values, AND NOT ANY of the negated ones."""
+        """Return tests for ANY of the values, AND NOT ANY of the negated ones."""
         made: list[Test] = []
         for wanted, unwanted in ((values, False), (negated, True)):
             tests = self._values(attribute, wanted)
@@ -301,7 +304,7 @@ def inside(block: str, address: str) -> bool:
 
 
 def _with_aliases(principal: str, bundle: tuple[str, ...]) -> list[str]:
-    """Return a principal in every trust domain of the mesh, where it is in one of them or in `cluster.local`."""
+    """Return a principal in every trust domain of the mesh, if it is in one of them or in `cluster.local`."""
     segments = principal.split("/")
     domain = segments[0]
     if len(segments) != 5 or domain == "*":
@@ -316,7 +319,7 @@ def _with_aliases(principal: str, bundle: tuple[str, ...]) -> list[str]:
 
 
 def normalize(path: str, mode: str) -> str:
-    """Normalize as Envoy does with Istio's options."""
+    """Normalize a path as Envoy does with Istio's options."""
     if mode == "none":
         return path
     if mode == "decode-and-merge-slashes":
@@ -362,7 +365,7 @@ def _authenticate(tokens: list[Manifest], call: Call) -> tuple[int, Call]:
 
 
 def mutual_tls(policies: list[Manifest], pod: Manifest, root: str, port: int) -> str:
-    """Return the mode at a port: of the mesh, the namespace, the workload and the port the last that is set."""
+    """Return the mode at a port: the one of the port, or else of the workload, the namespace or the mesh."""
     mesh, namespace, workload = (level[0] for level in peer_levels(policies, pod, root))
     mode = "PERMISSIVE"
     for level in (mesh, namespace, workload):
@@ -373,15 +376,15 @@ def mutual_tls(policies: list[Manifest], pod: Manifest, root: str, port: int) ->
 
 
 def set_mode(policy: Manifest | None) -> str | None:
-    """Return the mode that a policy sets; None where it inherits one."""
+    """Return the mode that a policy sets, or None if it inherits the mode."""
     mode = (spec_of(policy).get("mtls") or {}).get("mode", "UNSET") if policy else "UNSET"
     return None if mode == "UNSET" else str(mode)
 
 
 def peer_levels(policies: list[Manifest], pod: Manifest, root: str) -> list[list[Manifest | None]]:
-    """Return the policies of the mesh, of the namespace and of the workload: the oldest of each, by name.
+    """Return the oldest policies of the mesh, the namespace and the workload, by name.
 
-    There may be several of one age, and where there is none, that is None.
+    A level may have several of one age. A level without a policy has None.
     """
     namespace = pod["metadata"]["namespace"]
     levels: list[list[Manifest]] = [[], [], []]

@@ -138,7 +138,7 @@ _guards = _sometimes({"when": _conditions, "priority": st.integers(0, 2)})
 
 
 def _entries(of: st.SearchStrategy[Manifest], most: int) -> st.SearchStrategy[list[Manifest]]:
-    """Entries with names, some of them guarded."""
+    """Draw named entries, some of them with conditions."""
     return st.lists(st.tuples(of, st.one_of(st.just({}), _guards)), min_size=1, max_size=most).map(
         lambda drawn: [{"name": f"e{place}", **body, **guard} for place, (body, guard) in enumerate(drawn)]
     )
@@ -182,7 +182,7 @@ def _policy(draw: st.DrawFn, name: str, hostnames: dict[str, list[str]]) -> Mani
         spec["rules"] = rules
     own = hostnames.get(target) or ["*"]
     for rule in rules if kind == "HTTPRoute" else ():
-        if "hosts" in rule and draw(st.integers(0, 9)):  # most are inside of the route's, as they should
+        if "hosts" in rule and draw(st.integers(0, 9)):  # most are valid: within the hosts of the route
             rule["hosts"] = draw(st.lists(st.sampled_from(_within(own)), min_size=1, max_size=2, unique=True))
     written = [host for rule in rules for host in rule.get("hosts", [])]
     meant = own + written if not rules or any("hosts" not in rule for rule in rules) else written
@@ -194,7 +194,7 @@ def _policy(draw: st.DrawFn, name: str, hostnames: dict[str, list[str]]) -> Mani
 
 @st.composite
 def _hosts_of_schemes(draw: st.DrawFn, meant: list[str]) -> list[list[str]]:
-    """The hosts of each scheme: most often one scheme has all that the rules have, and another some inside of them."""
+    """Draw the hosts of each scheme. Usually one scheme has all hosts of the rules, and another some within them."""
     within = HOSTS if draw(st.integers(0, 9)) == 0 else _within(meant)
     some = draw(st.lists(st.sampled_from(within), max_size=2, unique=bool(draw(st.integers(0, 9)))))
     if draw(st.integers(0, 3)):
@@ -205,7 +205,7 @@ def _hosts_of_schemes(draw: st.DrawFn, meant: list[str]) -> list[list[str]]:
 
 
 def _within(outer: list[str]) -> list[str]:
-    """Hosts that are probably inside of these; the oracle says which really are."""
+    """Return hosts that are probably within these. The oracle decides whether they are."""
     ends = tuple(one.removeprefix("*") for one in outer)
     return sorted({*outer, *(one for one in HOSTS if one.endswith(ends) and one != "toys.com" and one != "*")})
 

@@ -1,6 +1,6 @@
-"""AuthPolicies by the letter of the proposal, and schemes as Authorino evaluates them, on plain manifests.
+"""An independent implementation of AuthPolicies by the proposal, and of Authorino's schemes, on plain manifests.
 
-It shares nothing with the product. Everything about a call is known.
+It shares no code with the product. All attributes of a call are known.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Call:
     path: str  # with its query
     sni: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
-    claims: str | None = None  # of a token that somebody has verified, as JSON
+    claims: str | None = None  # of a verified token, as JSON
 
 
 class ConditionError(Exception):
-    """A condition that has no answer."""
+    """A condition with an error."""
 
 
 # Hosts
@@ -50,7 +50,7 @@ def _takes(pattern: str, host: str) -> bool:
 
 
 def _inside(inner: str, outer: str) -> bool:
-    """Every host of the one is a host of the other: `*` is tried with a label that nobody writes."""
+    """Return whether every host of one is a host of the other. A label that no test uses replaces `*`."""
     if inner == "*":
         return outer == "*"
     return _takes(outer, inner.replace("*", "any", 1))
@@ -69,7 +69,7 @@ class Rulebook:
     def _of(self, kind: str) -> list[Manifest]:
         return [one for one in self.manifests if one["kind"] == kind]
 
-    # Which policies there may be
+    # Valid policies
 
     def rejected(self, policy: Manifest) -> bool:
         spec = policy["spec"]
@@ -90,10 +90,10 @@ class Rulebook:
             return found["spec"].get("hostnames") or ["*"]
         return [listener.get("hostname", "*") for listener in found["spec"]["listeners"]]
 
-    # What happens to a request
+    # Requests
 
     def status(self, call: Call, route: str | None = None) -> int:
-        """What a client of the Gateway sees; of a route, the others' requests are not found."""
+        """Return the status for a client of the Gateway. With `route`, requests of other routes get 404."""
         at_gateway = self._guarded("Gateway", "g", call)
         if at_gateway != 200:
             return at_gateway
@@ -113,7 +113,7 @@ class Rulebook:
         return min((name for closeness, name in found if closeness == best), default=None)
 
     def in_force(self, kind: str, name: str) -> Manifest | None:
-        """The oldest policy on a target that is not an audit; one without a creation time is the youngest."""
+        """Return the oldest policy on a target, without audit mode. One without a creation time is the youngest."""
         on_it = [
             one
             for one in self._of("AuthPolicy")
@@ -159,7 +159,7 @@ def _path(pattern: str, raw: str) -> bool:
 
 
 def _passed_on(raw: str) -> str:
-    """A path as the proxy passes it on: without dot segments and double slashes."""
+    """Return a path as the proxy passes it on: without dot segments and double slashes."""
     written, mark, query = raw.partition("?")
     path = posixpath.normpath(re.sub("/+", "/", written))
     return path + ("/" if written.endswith("/") and path != "/" else "") + mark + query
@@ -169,7 +169,7 @@ def _passed_on(raw: str) -> str:
 
 
 class Scheme:
-    """One scheme, on one request."""
+    """One scheme with one request."""
 
     def __init__(self, scheme: Manifest, call: Call, secrets: list[Manifest]) -> None:
         self.scheme, self.call, self.secrets = scheme, call, secrets
@@ -241,7 +241,7 @@ class Scheme:
     def _agrees(self, one: Manifest) -> bool:
         return not self._all(one.get("when", [])) or self._all(one["json"]["rules"])
 
-    # Conditions, from left to right as Authorino does
+    # Conditions, evaluated from left to right as in Authorino
 
     def _all(self, conditions: list[Manifest]) -> bool:
         return all(self._holds(one) for one in conditions)
@@ -252,7 +252,7 @@ class Scheme:
         if "all" in one:
             return self._all(one["all"])
         if "any" in one:
-            # A set contributes its patterns one by one, as Authorino flattens it: one of them is enough.
+            # A set contributes its patterns one by one, as in Authorino: one of them is enough.
             sets = self.scheme.get("patterns", {})
             parts = (sets[part["patternRef"]] if "patternRef" in part else [part] for part in one["any"])
             return any(self._holds(pattern) for patterns in parts for pattern in patterns)
@@ -272,7 +272,7 @@ class Scheme:
                 return re.search(one["value"], _text(found)) is not None
 
     def _predicate(self, text: str) -> bool:
-        """`path.to.it == 'value'`; a member that is not there is an error."""
+        """Evaluate `path.to.it == 'value'`. A missing member is an error."""
         path, _, value = text.partition(" == ")
         found = _select(self.json, path)
         if found is MISSING:

@@ -1,4 +1,4 @@
-"""Generated Gateways, routes and today's AuthPolicies on all of them and on their sections, and requests."""
+"""Generated Gateways, routes, AuthPolicies (`kuadrant.io/v1`) on all of them and on their sections, and requests."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ _metadata = _named(st.just({"http": {"url": "http://metadata.example", "method":
 
 @st.composite
 def _block(draw: st.DrawFn, *, whole: bool) -> Manifest:
-    """Draw the content of a policy. A `whole` one has all kinds of rules, also those that ask others."""
+    """Draw the content of a policy. A `whole` one has all kinds of rules, also those that call other servers."""
     parts: dict[str, st.SearchStrategy[Any]] = {
         "authentication": _authentication,
         "authorization": _named(_matching(_conditions), ["first", "second"]),
@@ -256,7 +256,7 @@ def _block(draw: st.DrawFn, *, whole: bool) -> Manifest:
 
 @st.composite
 def _target(draw: st.DrawFn, objects: list[Manifest]) -> tuple[str, Manifest]:
-    """Draw the namespace of a policy, and its target: an object, or a section of one; now and then one that is not."""
+    """Draw the namespace of a policy, and its target: an object or a section, which sometimes does not exist."""
     target = draw(st.sampled_from(objects))
     reference: Manifest = {"group": GROUP, "kind": target["kind"], "name": target["metadata"]["name"]}
     is_gateway = target["kind"] == "Gateway"
@@ -301,11 +301,11 @@ def clusters(draw: st.DrawFn, *, whole: bool = False) -> list[Manifest]:
     return [*SECRETS, *gateways, calls, *routes, *policies]
 
 
-# What an API server and a controller of Gateways would write
+# The fields that an API server and a Gateway controller write
 
 
 def with_status(manifests: list[Manifest]) -> list[Manifest]:
-    """Return manifests with creation times, and with the status that says what Gateway API has accepted."""
+    """Return manifests with creation times, and with the status of Gateway API."""
     gateways = {key_of(manifest): manifest for manifest in manifests if manifest["kind"] == "Gateway"}
     return [_with_status(manifest, gateways) for manifest in manifests]
 
@@ -339,7 +339,7 @@ def _conditions_of(kind: str, status: str) -> Manifest:
 # Requests
 
 _request_headers = st.fixed_dictionaries(
-    {"x-route": st.sampled_from(["1", "2"])},  # what routes look at is always known
+    {"x-route": st.sampled_from(["1", "2"])},  # the header that routes match is always known
     optional={
         "authorization": st.sampled_from([f"APIKEY {key}" for key in KEYS]),
         "x-key": st.sampled_from([*KEYS, "no"]),

@@ -1,11 +1,11 @@
-"""Today's AuthPolicies as kuadrant-operator folds them and reports on them, on plain manifests.
+"""AuthPolicies (`kuadrant.io/v1`), folded and reported as in kuadrant-operator, on plain manifests.
 
-It shares nothing with the product. Read beside kuadrant-operator v1.5.2 (`api/v1/merge_strategies.go`,
+It shares no code with the product. The source is kuadrant-operator v1.5.2 (`api/v1/merge_strategies.go`,
 `api/v1/authpolicy_types.go`, `internal/controller/auth_policy_status_updater.go`) and policy-machinery v0.8.0
-(`machinery/gateway_api_topology.go`); `make kuadrant` compares it with their own code. Assumed is what holds in a
-cluster where all works: every listener is programmed, and all components of Kuadrant are there and in sync.
+(`machinery/gateway_api_topology.go`). `make kuadrant` compares this oracle with their own code. It assumes a healthy
+cluster: every listener is programmed, and all components of Kuadrant are installed and in sync.
 
-What happens to a request is in `kuadrant_requests_oracle`.
+`kuadrant_requests_oracle` decides requests.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 Manifest = dict[str, Any]
 
 ROUTE_KINDS = ("HTTPRoute", "GRPCRoute")
-NEWEST = "9999-12-31T23:59:59Z"  # a manifest without a creation time is not created yet
+NEWEST = "9999-12-31T23:59:59Z"  # a manifest without a creation time does not exist yet
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,17 @@ Rules = dict[str, Rule]
 
 @dataclass(frozen=True, order=True)
 class Path:
-    """A way from a Gateway to a rule of a route, by one listener."""
+    """A path from a Gateway to a rule of a route, through one listener."""
 
     gateway: str  # namespace/name
     listener: str
     kind: str
     route: str  # namespace/name
-    rule: str  # its name, or the one that it gets by its position
+    rule: str  # its name, or a name by its position
 
     @property
     def identifier(self) -> str:
-        """The path as upstream writes it, without the GatewayClass."""
+        """Return the path in upstream's form, without the GatewayClass."""
         return f"{self.gateway}|{self.gateway}#{self.listener}|{self.route}|{self.route}#{self.rule}"
 
 
@@ -58,7 +58,7 @@ class Condition:
 
 
 def in_order(condition: Condition) -> Condition:
-    """Return a condition with the policies of its message sorted: upstream has them in any order."""
+    """Return a condition with the policies of its message sorted. Upstream's order is random."""
     before, bracket, names = condition.message.partition("[")
     if not bracket:
         return condition
@@ -70,12 +70,12 @@ def key_of(manifest: Manifest) -> str:
 
 
 def rule_names(route: Manifest) -> list[str]:
-    """Return the names of a route's rules: a rule without one is called by its position."""
+    """Return the names of a route's rules. A rule without a name gets one by its position."""
     rules = route["spec"].get("rules", [])
     return [rule.get("name", f"rule-{position}") for position, rule in enumerate(rules, start=1)]
 
 
-# What one policy has
+# The content of one policy
 
 
 def _block(policy: Manifest) -> Manifest:
@@ -118,7 +118,7 @@ def fold(policies: list[Manifest]) -> Rules:
 def _merge(source: Manifest, target: Rules) -> Rules:
     """Merge a policy into the rules of more specific ones, by the strategy of the policy.
 
-    Atomic defaults give way to what has a scheme; every policy that the API server admits has one.
+    Atomic defaults yield to rules with a scheme, and every policy that the API server admits has one.
     """
     own = rules_of(source)
     overrides = "overrides" in source["spec"]
@@ -128,7 +128,7 @@ def _merge(source: Manifest, target: Rules) -> Rules:
     return {**target, **own} if overrides else {**own, **target}
 
 
-# Which policies are on a path
+# Policies on a path
 
 
 class Topology:
@@ -148,7 +148,7 @@ class Topology:
         return next((manifest for manifest in self.of_kind(kind) if key_of(manifest) == key), None)
 
     def paths(self) -> list[Path]:
-        """Return all paths. References alone make one: hostnames, namespaces and ports are not looked at."""
+        """Return all paths. Only references count, not hostnames, namespaces and ports."""
         return sorted(
             {
                 Path(key_of(gateway), listener, route["kind"], key_of(route), rule)
@@ -167,7 +167,7 @@ class Topology:
                     yield gateway, listener["name"]
 
     def policies_on(self, path: Path) -> list[Manifest]:
-        """Return the policies on a path from the least specific to the most; on one target the oldest is first."""
+        """Return the policies on a path, the least specific first. On one target the oldest is first."""
         targets = [
             ("Gateway", path.gateway, None),
             ("Gateway", path.gateway, path.listener),
@@ -178,14 +178,14 @@ class Topology:
         return [policy for target in targets for policy in policies if target_of(policy) == target]
 
     def effective(self, path: Path) -> Rules | None:
-        """Return the effective rules of a path; None where no policy is on it."""
+        """Return the effective rules of a path, or None without a policy."""
         policies = self.policies_on(path)
         return fold(policies) if policies else None
 
-    # What the status of a policy says
+    # The status of a policy
 
     def conditions(self, policy: Manifest) -> list[Condition]:
-        """Return what is written into the status of a policy: nothing any more, once it is being deleted."""
+        """Return the conditions in the status of a policy. A policy in deletion has none."""
         if is_deleted(policy):
             return []
         if not self._is_target_present(policy):
@@ -217,7 +217,7 @@ class Topology:
         return Condition("Enforced", "False", "Overridden", f"AuthPolicy is overridden by [{names}]")
 
     def enforcement(self, policy: Manifest) -> tuple[set[tuple[Path, str]], set[tuple[Path, str, str]]]:
-        """Return which rules of a policy are in force on which path; and which are not, with a policy to blame."""
+        """Return the rules of a policy that are in force on each path, and the others with the overriding policy."""
         in_force, overriding = set(), set()
         for path in self.paths():
             if policy not in self.policies_on(path) or not self._is_protected(path):
@@ -234,7 +234,7 @@ class Topology:
         return in_force, overriding
 
     def is_routed_as_protected(self, policy: Manifest) -> bool:
-        """Whether upstream protects all of a policy's paths that requests can take, and no others."""
+        """Return whether upstream protects exactly those paths of a policy that requests can take."""
         paths = [path for path in self.paths() if policy in self.policies_on(path)]
         return all(self._is_protected(path) == self._is_routed(path) for path in paths)
 
@@ -250,10 +250,10 @@ class Topology:
         return self._belongs(path) and self._is_accepted(path)
 
     def _belongs(self, path: Path) -> bool:
-        """Whether upstream takes the route for one of the listener, and protects it there.
+        """Return whether upstream assigns the route to the listener, and protects it there.
 
-        It does not where each hostname of the route has more hosts than the listener's: with a listener for
-        `api.toys.com` and a route for `*.toys.com` there are requests, and no policy is enforced on them.
+        It does not if each hostname of the route is wider than the listener's. With a listener for `api.toys.com` and a
+        route for `*.toys.com`, requests arrive, but no policy is enforced on them.
         """
         route, gateway = self.find(path.kind, path.route), self.find("Gateway", path.gateway)
         assert route is not None
@@ -263,10 +263,10 @@ class Topology:
         return not hostnames or any(is_within(name, listener.get("hostname", "*")) for name in hostnames)
 
     def _is_accepted(self, path: Path) -> bool:
-        """Whether the route says that the Gateway has accepted it.
+        """Return whether the route's status has an acceptance by the Gateway.
 
-        Of an HTTPRoute, upstream looks at the first entry of the status for this Gateway, of a GRPCRoute at the first
-        one for this listener. There is an entry for each reference, in the order of the references.
+        For an HTTPRoute, upstream reads the first entry of the status for this Gateway; for a GRPCRoute, the first
+        one for this listener. The status has an entry for each reference, in the order of the references.
         """
         route, gateway = self.find(path.kind, path.route), self.find("Gateway", path.gateway)
         assert route is not None
@@ -294,7 +294,7 @@ def target_of(policy: Manifest) -> tuple[str, str, str | None]:
     return reference["kind"], key, reference.get("sectionName")
 
 
-# How Gateway API attaches routes
+# Attachment of routes in Gateway API
 
 
 def gateway_key(reference: Manifest, route: Manifest) -> str:
@@ -302,12 +302,12 @@ def gateway_key(reference: Manifest, route: Manifest) -> str:
 
 
 def is_accepted(gateway: Manifest, route: Manifest, reference: Manifest) -> bool:
-    """Whether some listener that a parent reference names takes the route."""
+    """Return whether a listener of a parent reference accepts the route."""
     return any(is_attached(gateway, listener, route, reference) for listener in gateway["spec"]["listeners"])
 
 
 def is_attached(gateway: Manifest, listener: Manifest, route: Manifest, reference: Manifest) -> bool:
-    """Whether a listener takes a route by this reference."""
+    """Return whether a listener accepts a route by this reference."""
     if reference.get("sectionName", listener["name"]) != listener["name"]:
         return False
     origin = listener.get("allowedRoutes", {}).get("namespaces", {}).get("from", "Same")
@@ -318,18 +318,18 @@ def is_attached(gateway: Manifest, listener: Manifest, route: Manifest, referenc
 
 
 def takes(pattern: str, host: str) -> bool:
-    """Whether a hostname, which may be a wildcard, takes a host."""
+    """Return whether a hostname, which may be a wildcard, matches a host."""
     if pattern == "*":
         return True
     return host.endswith(pattern[1:]) and host != pattern[2:] if pattern.startswith("*.") else host == pattern
 
 
 def overlaps(left: str, right: str) -> bool:
-    """Whether two hostnames have a host in common: a wildcard is tried with a label that nobody writes."""
+    """Return whether two hostnames have a host in common. A label that no test uses replaces a wildcard."""
     tried = [name.replace("*", "any", 1) for name in (left, right) if name != "*"] or ["any"]
     return any(takes(left, host) and takes(right, host) for host in tried)
 
 
 def is_within(inner: str, outer: str) -> bool:
-    """Whether every host of one hostname is one of the other."""
+    """Return whether every host of one hostname is a host of the other."""
     return outer == "*" or (inner != "*" and takes(outer, inner.replace("*", "any", 1)))

@@ -1,7 +1,7 @@
-"""What happens to a request at a Gateway with today's AuthPolicies: routed as Gateway API has it, then asked about.
+"""The decision on a request at a Gateway with AuthPolicies (`kuadrant.io/v1`): routing, then Authorino.
 
-It shares nothing with the product. Of auth schemes it knows what `kuadrant_paths_generate` draws. An error in a
-condition denies, as ruled (upstream skips).
+It shares no code with the product. It supports the auth schemes that `kuadrant_paths_generate` draws. An error in a
+condition denies by ruling 45 (upstream skips the condition).
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class Call:
     method: str
     path: str
     headers: tuple[tuple[str, str], ...] = ()
-    subject: str | None = None  # of a token that somebody has verified
+    subject: str | None = None  # of a verified token
 
 
 class ConditionError(Exception):
-    """A condition that has no answer."""
+    """A condition with an error."""
 
 
-# Which path a request takes
+# Routing
 
 
 def route_call(topology: Topology, call: Call) -> Path | None:
-    """Return the path that a request takes; None where no route takes it."""
+    """Return the path that a request takes, or None without a route."""
     gateway = topology.find("Gateway", call.gateway)
     assert gateway is not None
     listeners = [
@@ -75,7 +75,7 @@ def _is_parent(gateway: Manifest, listener: Manifest, route: Manifest) -> bool:
 
 
 def _specificity(hostname: str) -> tuple[bool, int]:
-    """Return what is greater for the hostname that wins."""
+    """Return the rank of a hostname. The highest rank wins."""
     return not hostname.startswith("*"), 0 if hostname == "*" else len(hostname)
 
 
@@ -83,7 +83,7 @@ Rank = tuple[object, ...]
 
 
 def _matches(route: Manifest, call: Call) -> Iterator[tuple[Rank, str]]:
-    """Find the matches that take a request, with what is smaller for the one that wins, and the rule of each."""
+    """Yield the rank and the rule of each match that fits a request. The lowest rank wins."""
     hostnames = [name for name in route["spec"].get("hostnames") or ["*"] if takes(name, call.host)]
     if not hostnames:
         return
@@ -126,13 +126,13 @@ def _has_headers(match: Manifest, call: Call) -> bool:
     return all(given.get(header["name"]) == header["value"] for header in match.get("headers", []))
 
 
-# What its effective policy says
+# Evaluation of the effective policy
 
 
 def statuses(topology: Topology, call: Call) -> set[int]:
     """Return the statuses that a client may see.
 
-    There is more than one where several identities of one priority recognize the caller, or err: any may be first.
+    There are several if more than one identity of a priority recognizes the caller or fails, since any may be first.
     """
     path = route_call(topology, call)
     if path is None:
@@ -142,7 +142,7 @@ def statuses(topology: Topology, call: Call) -> set[int]:
 
 
 class Evaluation:
-    """Effective rules, on one request."""
+    """Effective rules with one request."""
 
     def __init__(self, rules: Rules, call: Call, secrets: list[Manifest]) -> None:
         self._rules, self._call, self._secrets = rules, call, secrets
@@ -176,7 +176,7 @@ class Evaluation:
     # Identities
 
     def _identities(self) -> list[Manifest | None]:
-        """Return who the caller may be taken for by the first priority with an answer; None for an error."""
+        """Return the possible identities of the caller by the first priority with an answer; None for an error."""
         entries = self._section("authentication")
         if not entries:
             return [{"anonymous": True}]
@@ -255,12 +255,12 @@ class Evaluation:
                 return re.search(condition["value"], str(text)) is not None
 
     def _alternatives(self, parts: list[Manifest]) -> Iterator[Manifest]:
-        """Yield the parts of an `any`: of a set of patterns, each of them, as Authorino flattens it."""
+        """Yield the parts of an `any`. A set of patterns yields each of its patterns, as in Authorino."""
         for part in parts:
             yield from self._set(part["patternRef"]) if "patternRef" in part else [part]
 
     def _set(self, name: str) -> list[Manifest]:
-        """Return a set of patterns, of whichever policy; one that is not there has no answer, as ruled."""
+        """Return a set of patterns of any policy. A missing set is an error, by ruling 45."""
         rule = self._rules.get(f"patterns#{name}")
         if rule is None:
             raise ConditionError
@@ -280,7 +280,7 @@ class Evaluation:
         return (self._operand(operand) == value.strip("'")) == (operator == "==")
 
     def _operand(self, text: str) -> str:
-        """Return an attribute of the request, or one of its headers, without which there is no answer."""
+        """Return an attribute or header of the request. A missing header is an error."""
         name = text.removeprefix("request.")
         if not name.startswith("headers["):
             return str(self._request[name])

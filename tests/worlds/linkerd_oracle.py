@@ -1,7 +1,7 @@
-"""Linkerd's inbound policy as its controller and its proxy do it, on plain manifests: a third opinion.
+"""An independent implementation of Linkerd's inbound policy, as in its controller and proxy, on plain manifests.
 
-It shares nothing with the product, and follows Linkerd's own order of things: find the Server of the port, its
-routes, the best match of the request, and then the first authorization that fits. Everything about a call is known.
+It shares no code with the product, and has Linkerd's structure. It finds the Server of the port, its routes, the best
+match of the request, and then the first authorization that fits. All attributes of a call are known.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Manifest = dict[str, Any]
-Authz = Manifest  # {"networks": [...] or None, "who": [...] or None} as the proxy is told: None asks nothing
+Authz = Manifest  # {"networks": [...] or None, "who": [...] or None}, as the proxy gets it: None is no condition
 
 ALL_POLICIES = (
     "all-unauthenticated",
@@ -24,12 +24,12 @@ ALL_POLICIES = (
     "audit",
 )
 CLUSTER = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fd00::/8"]
-NOBODY: Authz = {"networks": [], "who": []}
+NO_CALLER: Authz = {"networks": [], "who": []}
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request, or one connection that is no HTTP (then without method)."""
+    """One request, or one connection without HTTP (then without a method)."""
 
     name: str | None  # in the client's certificate
     address: str
@@ -45,11 +45,11 @@ class Mesh:
 
     def __init__(self, manifests: list[Manifest], default: str, *, native: bool) -> None:
         self.manifests = manifests
-        self.native = native  # Linkerd's own proxy; a call has its path as it is sent, and else as it is compared
+        self.native = native  # with Linkerd's own proxy, calls have the sent path, otherwise the compared one
         self.default = default
 
     def status(self, pod: Manifest, call: Call) -> int | None:
-        """200, 403, 404, or 0 for a connection that is closed; None where what is no HTTP meets a port that is."""
+        """Return 200, 403, 404, or 0 for a closed connection; None for other bytes at an HTTP port."""
         server = next((s for s in self._servers(pod) if call.port in _numbers(s["spec"]["port"], pod)), None)
         authzs = [*self._on_server(server), *self._on_workload(pod)] if server else self._without_server(pod, call.port)
         if server:
@@ -99,7 +99,7 @@ class Mesh:
         )
         for holder in (pod, namespace):
             written = holder["metadata"].get("annotations", {}).get("config.linkerd.io/default-inbound-policy")
-            if written is not None:  # the injector copies a namespace's annotation to pods that have none
+            if written is not None:  # the injector copies a namespace's annotation to pods without one
                 return str(written) if written in ALL_POLICIES else self.default
         return self.default
 
@@ -149,7 +149,7 @@ class Mesh:
         return found
 
     def _policy_authz(self, policy: Manifest) -> Authz:
-        """A list of demands, ALL of which must be met."""
+        """Return the authorization of a policy. ALL of its conditions must hold."""
         own = policy["metadata"]["namespace"]
         demands = [self._demand(ref, own) for ref in policy["spec"]["requiredAuthenticationRefs"]]
         return {"all": demands}
@@ -160,7 +160,7 @@ class Mesh:
             return {"networks": None, "who": [account_name(namespace, ref["name"])]}
         found = [m for m in self._of(ref["kind"], namespace) if m["metadata"]["name"] == ref["name"]]
         if not found:
-            return NOBODY
+            return NO_CALLER
         spec = found[0]["spec"]
         if ref["kind"] == "NetworkAuthentication":
             return {"networks": spec["networks"], "who": None}
@@ -196,7 +196,7 @@ class Mesh:
 
 
 def _best(routes: list[Manifest], call: Call, native: bool) -> Manifest | None:
-    """The proxy's own loop: the greatest summary wins, and the first of equals."""
+    """Return the best route as in the proxy: the greatest summary wins, and the first of equals."""
     best: tuple[tuple[int, ...], Manifest] | None = None
     for route in routes:
         hosts = [h for name in route["spec"].get("hostnames", []) if (h := _host(name, call.host)) is not None]
@@ -253,7 +253,7 @@ def _http(match: Manifest, call: Call, native: bool) -> tuple[int, ...] | None:
 
 
 def _expression(value: str, path: str, native: bool) -> bool:
-    """Linkerd's proxy finds the first match, and wants that one to span all of the path."""
+    """Match as Linkerd's proxy does: it finds the first match, which must span the whole path."""
     if not native:
         return re.fullmatch(value, path) is not None
     found = re.search(value, path)
@@ -271,7 +271,7 @@ def _grpc(match: Manifest | None, call: Call) -> tuple[int, ...] | None:
     return len(rpc.get("service", "")), len(rpc.get("method", "")), headers
 
 
-# Who and where
+# Clients
 
 
 def _authorized(authzs: list[Authz], call: Call) -> bool:
@@ -303,7 +303,7 @@ def _is(wanted: str, name: str | None) -> bool:
 
 def _default_authz(policy: str) -> Authz:
     if policy == "deny":
-        return NOBODY
+        return NO_CALLER
     return {
         "networks": [{"cidr": cidr} for cidr in CLUSTER] if policy.startswith("cluster-") else None,
         "who": ["*"] if policy.endswith("-authenticated") else None,

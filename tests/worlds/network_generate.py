@@ -23,11 +23,11 @@ PORTS = (80, 85, 90, 53, 8080, 9, 65535)
 
 @dataclass(frozen=True)
 class Scope:
-    """What may be in a generated cluster: everything, or what a simpler tool understands too."""
+    """The possible contents of a generated cluster: everything, or only features of a simpler tool."""
 
     blocks: tuple[Manifest, ...]
     networks: tuple[str, ...]
-    whole: bool = True  # pods without addresses, of the host's network, from templates; nodes, names, equal priorities
+    whole: bool = True  # pods without addresses, on the host network, of templates; nodes, names, equal priorities
 
 
 def _block(cidr: str, *exceptions: str) -> Manifest:
@@ -55,7 +55,7 @@ PODS_BY_SELECTORS = Scope(
     networks=("8.0.0.0/8", "8.8.8.8/32", "9.9.9.9/32", "128.0.0.0/1"),
     whole=False,
 )
-"""No block has the address of a pod in it."""
+"""In this scope, no block has the address of a pod."""
 
 
 def _sometimes(required: dict[str, Strategy], optional: dict[str, Strategy]) -> Strategy:
@@ -116,7 +116,7 @@ container_ports: Strategy = st.lists(
 
 @st.composite
 def pod(draw: st.DrawFn, index: int, namespace: str, scope: Scope, *, dual: bool) -> Manifest:
-    """A pod with an address of its own, or one of the host's network with that of its node."""
+    """Draw a pod with its own address, or one on the host network with the address of its node."""
     template: Manifest = {
         "metadata": {"labels": draw(labels)},
         "spec": {
@@ -144,7 +144,7 @@ def pod(draw: st.DrawFn, index: int, namespace: str, scope: Scope, *, dual: bool
 
 @st.composite
 def clusters(draw: st.DrawFn, scope: Scope) -> list[Manifest]:
-    """Namespaces, nodes, pods and a Service."""
+    """Draw namespaces, nodes, pods and a Service."""
     dual = scope.whole and draw(st.booleans())
     namespaces: list[Manifest] = [
         {
@@ -203,7 +203,7 @@ numeric_ports: Strategy = network_policy_ports.filter(lambda port: not isinstanc
 
 
 def _shaped(items: Strategy, most: int) -> Strategy:
-    """A list with something in it, and now and then an empty one."""
+    """Draw a list, which is rarely empty."""
     full = st.lists(items, min_size=1, max_size=most)
     return st.one_of(full, full, full, full, st.just([]))
 
@@ -258,7 +258,7 @@ def _resource(
 
 
 def _numbered(number: Manifest) -> Manifest:
-    """A port of the newer generation in the words of the older one."""
+    """Return a port of the newer generation in the form of the older one."""
     ((protocol, fields),) = number.items()
     port = fields["destinationPort"]
     if "number" in port:
@@ -324,7 +324,7 @@ def cluster_policy(kind: str, name: str, priority: Strategy, scope: Scope) -> St
 
 
 def policies(scope: Scope) -> Strategy:
-    """Some policies of each kind; in the smaller scope only those of the older generation, in one order each."""
+    """Draw policies of each kind. The smaller scope has only the older generation, with unique priorities."""
     several = [_mostly(network_policy(f"np{index}", scope)) for index in range(3)]
     for index in range(2):
         priority = st.sampled_from([1, 2]) if scope.whole else st.just(index)
@@ -345,7 +345,7 @@ def _mostly(draw: st.DrawFn, strategy: Strategy) -> list[Manifest]:
 
 @st.composite
 def asks(draw: st.DrawFn, cluster: list[Manifest]) -> Ask:
-    """A question about a cluster."""
+    """Draw a question about a cluster."""
     pods = [manifest for manifest in cluster if manifest["kind"] in ("Pod", "Deployment")]
     named = [f"pod:{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in pods]
     accounts = [f"{namespace}/{account}" for namespace in (*NAMESPACES, "elsewhere") for account in ("x", "nobody")]
@@ -375,6 +375,6 @@ def asks(draw: st.DrawFn, cluster: list[Manifest]) -> Ask:
 
 @st.composite
 def situations(draw: st.DrawFn) -> tuple[list[Manifest], list[Ask]]:
-    """A cluster with its policies, and questions about it."""
+    """Draw a cluster with policies, and questions about it."""
     cluster = draw(clusters(EVERYTHING))
     return [*cluster, *draw(policies(EVERYTHING))], draw(st.lists(asks(cluster), min_size=8, max_size=8))

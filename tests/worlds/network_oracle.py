@@ -1,8 +1,8 @@
-"""Kubernetes network policies as upstream's documents have them, on plain manifests: a third opinion.
+"""An independent implementation of Kubernetes network policies, from upstream's documents, on plain manifests.
 
-It shares nothing with the product. A question is turned into every connection that it could be about (each pod of an
-account, each address that is not known, each port that is not given), and each of these is decided in every order that
-upstream leaves open. Allowed is what all of them allow. `None` stands for what upstream leaves undefined.
+It shares no code with the product. It expands a question to every possible connection: each pod of an account, each
+unknown address, each missing port. It decides each connection in every order that upstream allows. The question is
+allowed if all of these are allowed. `None` means that upstream does not define the answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 Manifest = dict[str, Any]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Names = frozenset[str]
-Verdict = tuple[bool, Names]  # with the policies that may be named for it; "none" where none decides
+Verdict = tuple[bool, Names]  # with the possible deciding policies; "none" if none decides
 
 NONE = frozenset({"none"})
 TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job")
@@ -26,7 +26,7 @@ KINDS = ("NetworkPolicy", "ClusterNetworkPolicy", "AdminNetworkPolicy", "Baselin
 
 @dataclass(frozen=True)
 class Ask:
-    """A question in the words of decision tables."""
+    """A question of a decision table."""
 
     source: str
     to: str
@@ -37,7 +37,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod, or what every pod of a template has in common."""
+    """A pod, or the common part of all pods of a template."""
 
     kind: str
     namespace: str
@@ -56,7 +56,7 @@ class Pod:
 
 @dataclass(frozen=True)
 class End:
-    """One end of a connection: a pod, a node or something outside, by one address. `host` is its name, if known."""
+    """One end of a connection: a pod, a node or an outside host, with one address. `host` is its name, if known."""
 
     pod: Pod | None
     address: Address
@@ -64,7 +64,7 @@ class End:
 
     @property
     def selectable(self) -> Pod | None:
-        """A pod as selectors see it: those of the host's network are their node to them."""
+        """Return the pod that selectors see. For them, a pod on the host network is its node, so None."""
         return None if self.pod is None or self.pod.host_network else self.pod
 
 
@@ -83,7 +83,7 @@ class Connection:
 
 
 class Network:
-    """The manifests of a cluster whose network enforces policies."""
+    """The manifests of a cluster with a network that enforces policies."""
 
     def __init__(self, manifests: Iterable[Manifest], *, trust_domain: str = "cluster.local") -> None:
         self.manifests = [manifest for manifest in manifests if not _is_audit(manifest)]
@@ -101,7 +101,7 @@ class Network:
     # Questions
 
     def decide(self, ask: Ask) -> tuple[bool | None, Names]:
-        """Return the verdict, and which policies may be named for it."""
+        """Return the verdict, and the possible deciding policies."""
         connections = list(self.connections(ask))
         strict = [self.decide_connection(connection, to_own_node=False) for connection in connections]
         lenient = [self.decide_connection(connection, to_own_node=True) for connection in connections]
@@ -112,10 +112,10 @@ class Network:
         return not denied, frozenset().union(*chosen)
 
     def connections(self, ask: Ask) -> Iterator[Connection]:
-        """Every connection that a question could be about.
+        """Yield every possible connection of a question.
 
-        What goes out is decided by the address of the destination, what comes in by that of the source: of the pairs
-        of two addresses that are not known, those with the first of either are enough.
+        Egress is decided by the address of the destination, ingress by the address of the source. So for two unknown
+        addresses, the pairs with the first address of either end are enough.
         """
         for pod, through_service, port in self._destinations(ask):
             destinations = list(self._ends(pod)) if pod else list(self._outside(ask.to))
@@ -181,7 +181,7 @@ class Network:
             for labels in self._some_labels():
                 yield Pod("Pod", namespace, "", labels, account)
 
-    # Completions of what is not known
+    # Completions of unknown attributes
 
     def _ends(self, pod: Pod, given: Address | None = None) -> Iterator[End]:
         known = [given] if given else pod.addresses or (pod.nodes if pod.host_network else ())
@@ -190,27 +190,27 @@ class Network:
         yield from (End(pod, address) for address in known or anywhere)
 
     def _outside(self, to: str) -> Iterator[End]:
-        """Yield a destination outside of the cluster: by its address, or by its name, which may be at any address."""
+        """Yield a destination outside the cluster: by its address, or by its name, which may have any address."""
         kind, _, name = to.partition(":")
         addresses = [address_of(name)] if kind == "ip" else self._some_addresses()
         yield from (End(None, address, name if kind == "host" else None) for address in addresses)
 
     def _some_addresses(self) -> set[Address]:
-        """An address of each class that the blocks of the policies tell apart."""
+        """Return an address of each class that the blocks of the policies distinguish."""
         networks = [_network_of(text) for text in _strings(self.policies, "/")]
         starts = {address_of("0.0.0.0"), address_of("::"), *(network[0] for network in networks)}  # noqa: S104
         ends = {network[-1] for network in networks}
         return starts | {end + 1 for end in ends if int(end) + 1 < 2**end.max_prefixlen}
 
     def _some_ports(self) -> set[int]:
-        """A port of each class that the policies tell apart."""
+        """Return a port of each class that the policies distinguish."""
         numbers = {number for number in _numbers(self.policies) if 1 <= number <= 65535}
         declared = {number for pod in self.pods for _, number, _ in pod.ports}
         bounds = {1, 65535, *numbers, *declared}
         return {port for bound in bounds for port in (bound, bound + 1) if port <= 65535}
 
     def _some_labels(self) -> Iterator[tuple[tuple[str, str], ...]]:
-        """Labels of each class that the selectors of the policies tell apart."""
+        """Yield labels of each class that the selectors of the policies distinguish."""
         wanted: dict[str, set[str | None]] = {}
         for selector in _selectors(self.policies):
             for key, value in (selector.get("matchLabels") or {}).items():
@@ -224,7 +224,7 @@ class Network:
     # Decisions
 
     def decide_connection(self, connection: Connection, *, to_own_node: bool) -> Verdict:
-        """Decide a connection of which everything is known. Both of its ends must allow it."""
+        """Decide a connection without unknown attributes. Both ends must allow it."""
         egress: Verdict = (True, NONE)
         source, destination = connection.source.selectable, connection.destination.selectable
         if source is not None:
@@ -258,7 +258,7 @@ class Network:
     def _first_matches(
         self, pod: Pod, peer: End, connection: Connection, way: str, tier: str
     ) -> list[tuple[str | None, str]]:
-        """The action of each policy that some order of a tier lets decide first."""
+        """Return the action of each policy that decides first in some order of a tier."""
         older = "AdminNetworkPolicy" if tier == "Admin" else "BaselineAdminNetworkPolicy"
         newer = [policy for policy in self.policies["ClusterNetworkPolicy"] if policy["spec"]["tier"] == tier]
         first = []
@@ -304,7 +304,9 @@ class Network:
                 if node["kind"] == "Node" and selects(item["nodes"], node["metadata"].get("labels") or {})
             )
         if "domainNames" in item:
-            return any(_is_named(peer.host, name) for name in item["domainNames"])  # without a name: these only accept
+            return any(
+                _is_named(peer.host, name) for name in item["domainNames"]
+            )  # never for an unknown name: these rules only accept
         return peer.selectable is not None and self._is_selected(item, peer.selectable)
 
     # NetworkPolicy
@@ -358,7 +360,7 @@ def policy_types(spec: Manifest) -> list[str]:
 
 
 def selects(selector: Manifest | None, labels: dict[str, str]) -> bool:
-    """Selectors that are left out or empty select everything."""
+    """Return whether a selector selects the labels. A missing or empty selector selects everything."""
     selector = selector or {}
     return (selector.get("matchLabels") or {}).items() <= labels.items() and all(
         _holds(expression, labels) for expression in selector.get("matchExpressions") or []
@@ -435,7 +437,7 @@ def _is_inside(address: Address, cidr: str) -> bool:
 
 
 def _network_of(cidr: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """The network; IPv4 that is written as IPv6 is IPv4."""
+    """Return the network. IPv4 in IPv6 form becomes IPv4."""
     start, _, bits = cidr.partition("/")
     if address_of(start).version == 4 and ":" in start:
         return ipaddress.IPv4Network((int(address_of(start)), int(bits) - 96), strict=False)
@@ -443,7 +445,7 @@ def _network_of(cidr: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 
 def _is_impossible(source: End, destination: End) -> bool:
-    """Whether it mixes address families, between pods that have one in common."""
+    """Return whether a connection mixes address families, although the pods have one in common."""
     if source.pod is None or destination.pod is None:
         return False
     families = {address.version for address in source.pod.addresses}
@@ -507,7 +509,7 @@ def _is_audit(manifest: Manifest) -> bool:
 
 
 def _strings(value: object, part: str) -> Iterator[str]:
-    """Every CIDR of the policies: the specs, which have no other strings with a slash and a digit after it."""
+    """Yield every CIDR of the policies: all strings of the specs with a slash and a digit after it."""
     if isinstance(value, dict):
         yield from itertools.chain.from_iterable(
             _strings(item, part) for key, item in value.items() if key not in ("apiVersion", "metadata", "podSelector")
@@ -537,7 +539,7 @@ def _selectors(value: object) -> Iterator[Manifest]:
 
 
 def _is_named(host: str | None, pattern: str) -> bool:
-    """`*.` stands for one or more labels."""
+    """Return whether a pattern matches a host name. `*.` matches one or more labels."""
     if host is None:
         return False
     return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern

@@ -1,4 +1,4 @@
-"""What the product decides about a cluster with network policies, asked by a decision table."""
+"""The decisions of the product about a cluster with network policies, from a decision table."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""GEP-3779 by the letter of the drafts and the rulings: a third opinion, on plain manifests.
+"""An independent implementation of GEP-3779, from the text of the drafts and the rulings, on plain manifests.
 
-It shares nothing with the product: no schema, no IR, no index, no trust-domain helper. It knows only requests in
-which everything is known.
+It shares no code with the product: no schema, no IR, no index, no trust-domain helper. It decides only requests without
+unknown attributes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Ask:
-    """One request at one pod. `service`: the Service it is addressed to, if any."""
+    """One request to one pod. `service`: the Service to which it is addressed, if any."""
 
     identity: str | None
     pod: Manifest
@@ -27,7 +27,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Rulebook:
-    """The manifests, and the settings that choose between readings."""
+    """The manifests, and the settings that choose a reading."""
 
     manifests: list[Manifest]
     trust_domain: str
@@ -35,7 +35,7 @@ class Rulebook:
     service_target: str
 
     def allows(self, ask: Ask) -> bool:
-        """NETWORK first, then APPLICATION; both must allow."""
+        """Return whether NETWORK and then APPLICATION allow the request."""
         return all(self._level_allows(level, ask) for level in ("network", "application"))
 
     def _level_allows(self, level: str, ask: Ask) -> bool:
@@ -57,7 +57,7 @@ class Rulebook:
         return any(self._matches(p, ask) for p in allowing)
 
     def _first_match(self, policies: list[Manifest], ask: Ask) -> str | None:
-        """ALLOW or DENY of the first matching policy; None where none matches or the first says PASS."""
+        """Return ALLOW or DENY of the first matching policy, or None without a match or for PASS."""
         order = {"DENY": 0, "PASS": 1, "ALLOW": 2}
         ranked = sorted(policies, key=lambda p: (p["spec"]["priority"], order[p["spec"]["action"]]))
         action = next((p["spec"]["action"] for p in ranked if self._matches(p, ask)), None)
@@ -96,7 +96,7 @@ class Rulebook:
             for s in services
         )
 
-    # Rules: a policy matches if ANY rule does, a rule if ALL of it does
+    # Rules: a policy matches if ANY rule matches, and a rule if ALL of its parts match
 
     def _matches(self, policy: Manifest, ask: Ask) -> bool:
         spec = policy["spec"]

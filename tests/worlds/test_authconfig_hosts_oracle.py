@@ -1,4 +1,4 @@
-"""The oracle of the index of AuthConfigs has the answers of Authorino's own tests and of its documentation."""
+"""The oracle of AuthConfig hosts gives the answers of Authorino's own tests and documentation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_documented_lookups(host: str, expected: str | None) -> None:
     assert links.serving(host) == expected
 
 
-def test_a_wildcard_takes_what_comes_after_it() -> None:
+def test_a_wildcard_takes_the_matching_hosts_of_younger_configs() -> None:
     links = Links([config("younger", 2, "api.acme.com", "acme.org"), config("older", 1, "*.acme.com")])
     assert links.linked == {"n/older": ["*.acme.com"], "n/younger": ["acme.org"]}
     assert links.loose["n/younger"] == ["api.acme.com"]

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from eastgate import Question, Settings
 from eastgate.engine import reference
 from tests.worlds import access_generate as generate
-from tests.worlds.access_oracle import Call, Desk, Manifest
+from tests.worlds.access_oracle import AccessRules, Call, Manifest
 from tests.worlds.test_generated_clusters import authority_of
 
 
 def every_call(backend: str) -> Iterator[Call]:
-    """Every identity with every message, on some of the paths and hosts."""
+    """Yield every identity with every message, on some of the paths and hosts."""
     paths = itertools.cycle(itertools.product(generate.PATHS, ["a.example", "b.example", "example"]))
     for identity in [None, *generate.IDENTITIES]:
         for mcp_method in generate.METHODS:
@@ -47,16 +47,19 @@ def test_engine_reference_and_oracle_agree(policies: list[Manifest], answers: di
     authority = authority_of(
         [*generate.FIXED, *policies], Settings.from_mapping({"trustDomain": "td", "unlistedCaller": unlisted})
     )
-    desk = Desk(policies, answers, unlisted)
+    access_rules = AccessRules(policies, answers, unlisted)
     for backend in generate.BACKENDS:
         for call in every_call(backend):
             alone = authority.decide(question(call, f"backend:n/{backend}", answers))
-            assert alone.allowed == desk.allows(call, through_gateway=False), (call, alone.reason)
+            assert alone.allowed == access_rules.allows(call, through_gateway=False), (call, alone.reason)
             assert alone.outcome == reference.decide(alone.layers, alone.arrival.request)
     for call in every_call("b1"):
         through = authority.decide(question(call, "gateway:n/g", answers))
         ways = [Call(**{**vars(call), "backend": backend}) for backend in generate.BACKENDS]
-        assert through.allowed == all(desk.allows(way, through_gateway=True) for way in ways), (call, through.reason)
+        assert through.allowed == all(access_rules.allows(way, through_gateway=True) for way in ways), (
+            call,
+            through.reason,
+        )
         assert through.outcome == reference.decide(through.layers, through.arrival.request)
         assert through.trace().outcome == through.outcome
 

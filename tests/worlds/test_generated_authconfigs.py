@@ -1,4 +1,4 @@
-"""On generated AuthConfigs the engine and the oracle of the index agree which AuthConfig serves a host."""
+"""On generated AuthConfigs the engine and the oracle agree on the AuthConfig that serves a host."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def expected(links: Links, host: str) -> tuple[int, str | None]:
 
 @settings(max_examples=300, deadline=None)
 @given(generate.configs(), generate.asked_hosts, st.booleans())
-def test_engine_and_oracle_agree_who_serves_a_host(
+def test_engine_and_oracle_agree_on_the_config_of_a_host(
     configs: list[Manifest], hosts: list[str], superseding: bool
 ) -> None:
     chosen = Settings.from_mapping({"allowSupersedingHostSubsets": superseding})

@@ -42,10 +42,10 @@ def situations(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
 
 
 def every_request() -> Iterator[tuple[str | None, int, str, str]]:
-    """Every identity on every port, with a few of the methods and paths each."""
+    """Yield every identity on every port, each with a few of the methods and paths."""
     http = itertools.cycle(itertools.product(generate.METHODS, generate.PATHS))
     for identity, port in itertools.product([None, *generate.IDENTITIES], generate.PORTS):
-        for _ in range(3):  # the cycle has 10 steps: all combinations come up, at different identities
+        for _ in range(3):  # the cycle has 10 steps: all combinations occur, with different identities
             yield identity, port, *next(http)
 
 
@@ -119,7 +119,7 @@ def test_after_any_changes_the_engine_answers_as_one_built_anew(
         else:
             authority.update(remove=[what]) if kind == "remove" else authority.update(put=[what])
         for workload in authority.world.workloads:
-            engine.program(workload)  # so that whatever is stale would stay
+            engine.program(workload)  # compile it, so that a stale program would stay
     assert set(authority.world.workloads) == set(anew.world.workloads)
     for workload in anew.world.workloads:
         assert engine.attached(workload) == programs_of(anew).attached(workload)

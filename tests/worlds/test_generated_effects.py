@@ -1,4 +1,4 @@
-"""A policy whose removal changes a decision is one that `Cluster.effects` calls enforced, and no other changes any."""
+"""The removal of a policy changes a decision exactly if `Cluster.effects` reports the policy as enforced."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.worlds.test_generated_kuadrant import TO, accepted
 from tests.worlds.test_generated_kuadrant import decided as decided_of_http
 from tests.worlds.test_generated_linkerd import compared, decided
 
-Sample = tuple[frozenset[Point], Callable[[], object]]  # where a request arrives, and how it is decided there
+Sample = tuple[frozenset[Point], Callable[[], object]]  # the points of a request, and its decision there
 
 
 def check_effects(authority: Authority, samples: Iterable[Sample]) -> None:

@@ -34,7 +34,7 @@ def settings_of(config: MeshConfig, plane: str) -> Settings:
 
 
 def decided(authority: Authority, to: str, call: Call, config: MeshConfig) -> Decision:
-    """Ask about a call of which everything is known."""
+    """Decide a call without unknown attributes."""
     fields: dict[str, Any] = {
         "source": call.identity or f"ip:{call.address}",
         "destination": to,
@@ -66,7 +66,7 @@ def address_of(target: Manifest) -> str:
 
 
 def without_name(call: Call) -> Call:
-    """A plaintext connection has no server name."""
+    """Return a plaintext call without a server name, which only TLS has."""
     return call if call.identity is not None else replace(call, sni="")
 
 
@@ -114,7 +114,7 @@ def test_ambient(resources: list[Manifest], waypoints: list[Manifest], config: M
     for call in map(without_name, calls):
         for target, pod in targets:
             if target is service and (not call.is_http or call.identity is None or call.port != 80):
-                continue  # its port is one of HTTP, and who is outside of the mesh goes round waypoints
+                continue  # its port is for HTTP, and callers outside the mesh bypass waypoints
             expected = mesh.status_of_service(service, pod, call) if target is service else mesh.status(pod, call)
             if expected is not None:
                 checked(decided(authority, address_of(target), call, config), expected, (address_of(target), call))

@@ -21,7 +21,7 @@ TO = {None: "gateway:n/g", "one": "route:n/one", "two": "route:n/two"}
 
 
 def accepted(manifests: list[Manifest]) -> list[Manifest]:
-    """The manifests without the policies that must be rejected."""
+    """Return the manifests without the policies that must be rejected."""
     rulebook = Rulebook(manifests)
     return [one for one in manifests if one["kind"] != "AuthPolicy" or not rulebook.rejected(one)]
 

@@ -1,4 +1,4 @@
-"""On generated AuthPolicies of today the engine, the reference evaluator and the oracle give the same answers.
+"""On generated AuthPolicies (`kuadrant.io/v1`) the engine, the reference evaluator and the oracle agree.
 
 `make kuadrant` compares the oracle with kuadrant-operator itself.
 """
@@ -83,7 +83,7 @@ def test_effective_rules_are_those_of_the_oracle(manifests: list[Manifest]) -> N
 
 
 def conditions(authority: Authority, name: str) -> list[Condition]:
-    """Return what the status of a policy would show."""
+    """Return the conditions in the status of a policy."""
     (policy,) = (each for each in authority.policies if f"{each.ref.namespace}/{each.ref.name}" == name)
     shown = conditions_of(Cluster(authority), policy)
     return [in_order(Condition(each.type, each.status, each.reason, each.message)) for each in shown]
@@ -92,11 +92,11 @@ def conditions(authority: Authority, name: str) -> list[Condition]:
 @settings(max_examples=150, deadline=None, phases=[Phase.generate])
 @given(generate.clusters(whole=True))
 def test_conditions_are_those_of_the_oracle(manifests: list[Manifest]) -> None:
-    """Left out are policies on paths that kuadrant-operator does not look at as Gateway API does.
+    """Compare the conditions, except of policies on paths that kuadrant-operator treats differently from Gateway API.
 
-    It counts a listener that does not allow the route's namespace, if another of the Gateway does; and it protects
-    nothing where the route's hostnames have more hosts than the listener's. Here neither is so. The status of what is
-    being deleted stays as it was.
+    It counts a listener that does not allow the route's namespace if another listener of the Gateway does. It protects
+    nothing if the route's hostnames are wider than the listener's. This test has neither case. The status of an object
+    in deletion stays unchanged.
     """
     authority, topology = authority_of(manifests, Settings()), Topology(manifests)
     for policy in topology.policies:

@@ -28,7 +28,7 @@ from tests.worlds.test_generated_clusters import authority_of
 
 
 def request_of(call: Call, plane: DataPlane) -> Request:
-    """The path as that plane compares it; how the other one would is unknown, and nobody may ask."""
+    """Return the request with the path that this data plane compares. No layer may read the path of the other one."""
     is_http = call.method is not None
     return Request(
         {
@@ -46,7 +46,7 @@ def request_of(call: Call, plane: DataPlane) -> Request:
 
 
 def compared(calls: list[Call], plane: DataPlane) -> list[Call]:
-    """Those whose path is spelt as that plane compares it: Linkerd's proxy takes every spelling."""
+    """Return the calls whose path is in the form that the data plane compares. Linkerd's proxy accepts every form."""
     return [call for call in calls if plane is DataPlane.NATIVE or call.path in generate.PATHS]
 
 

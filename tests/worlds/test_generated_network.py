@@ -1,4 +1,4 @@
-"""On generated clusters with network policies engine, reference evaluator and oracle give the same answers."""
+"""On generated clusters with network policies the engine, the reference evaluator and the oracle agree."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A partial question on generated clusters: ALLOW exactly if every request that it may mean is allowed.
 
-What an answer claims of others is true of all of them: its example is allowed, its conditions are those of the allowed.
+The claims of an answer hold, too: its example is allowed, and its conditions match exactly the allowed requests.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def istio(draw: st.DrawFn) -> list[Manifest]:
 
 
 def completions(question: Question, *, may_be_bytes: bool) -> Iterator[tuple[Question, Request]]:
-    """Yield the requests that a question to a workload may mean, as they are asked and as conditions see them."""
+    """Yield the requests that a question to a workload may mean, as questions and as requests for conditions."""
     ports = PORTS if question.port is None else [question.port]
     for port, method, path in itertools.product(ports, METHODS, PATHS):
         if (question.method or method) == method and (question.path or path) == path:
@@ -115,7 +115,7 @@ def routed(question: Question) -> Iterator[tuple[Question, Request]]:
 def agree(
     authority: Authority, question: Question, requests: list[tuple[Question, Request]], *, is_partly_found: bool = False
 ) -> None:
-    """Check an answer. `is_partly_found`: it may deny without an example where conditions are too many to search."""
+    """Check an answer. `is_partly_found`: it may deny without an example if it has too many conditions to search."""
     verdicts = [authority.decide(asked).allowed for asked, _ in requests]
     answer = answer_question(question, authority)
     assert answer.decision.allowed is all(verdicts), (question, answer.decision.reason)
@@ -157,7 +157,7 @@ def test_at_a_gateway_every_request_counts(routes: list[Manifest], policies: lis
     agree(authority, question, list(routed(question))[::5], is_partly_found=True)
 
 
-# Tokens: what is said of them is read here as a person reads it, so that the opposite of a condition is found
+# Tokens: these tests parse the text of conditions, to find a condition with the opposite meaning
 
 ISSUER = "https://issuer.example"
 CLAIMS: list[dict[str, str] | None] = [
@@ -215,4 +215,4 @@ def test_conditions_on_tokens_are_those_of_requests_with_such_tokens(policy: Man
         elif OTHERWISE in depends.deny:
             assert allowed is any(is_met(text, tried, claims) for text in depends.allow), (depends, tried, claims)
         else:
-            assert allowed  # it depends on the token being valid alone
+            assert allowed  # it depends only on a valid token

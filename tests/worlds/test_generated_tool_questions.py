@@ -25,7 +25,7 @@ Manifest = dict[str, Any]
 SEED, TODAY = "agentic.prototype.x-k8s.io", "agentic.networking.x-k8s.io"
 BACKENDS, TOOLS = ["b1", "b2"], ["add", "del"]
 AGENT = {"type": "ServiceAccount", "serviceAccount": {"name": "agent", "namespace": "n"}}
-# Few values, so that they meet; and in the pools one of every kind that they can tell apart
+# Few values, so that they match. The pools have one value of every class that rules can distinguish
 HOSTNAMES, PREFIXES, EXACT = ["a.example", "*.example"], ["/", "/a", "/a/b"], ["/a", "/b"]
 HOSTS = ["a.example", "z.example", "elsewhere"]
 PATHS = ["/", "/a", "/a/z", "/a/b", "/a/b/z", "/b", "/z"]
@@ -188,7 +188,7 @@ class Meant:
 
 
 def check_examples(authority: Authority, question: Question) -> None:
-    """Whatever is printed for a question can be pasted behind it, and gives the verdict that it claims."""
+    """Check that the printed options of an answer, added to the question, give the stated verdict."""
     decision = authority.decide(question)
     found = examples(decision, authority)
     if found is None:

@@ -1,4 +1,4 @@
-"""The oracle of network policies says of every row of the conformance suites what the row says."""
+"""The oracle of network policies gives the expected answer for every row of the conformance suites."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILES = [path for folder in KINDS[:3] for path in sorted((SUITE / folder).glob("
 
 
 def tables(path: Path) -> Iterator[Manifest]:
-    """Those that ask about nothing but the network."""
+    """Yield the tables that ask only about the network."""
     for table in yaml.safe_load_all(path.read_text(encoding="utf-8")):
         spec: Manifest = table["spec"]
         if "cases" in spec and not any(manifest["apiVersion"].startswith("gateway.") for manifest in spec["objects"]):

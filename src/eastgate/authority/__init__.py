@@ -1,1 +1,1 @@
-"""The library: manifests in, answers out. What `eastgate` exports, and what the command line stands on."""
+"""The library: reads manifests and answers questions. `eastgate` exports it, and the command line is built on it."""

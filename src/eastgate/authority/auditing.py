@@ -1,4 +1,4 @@
-"""The would-be decision: what a question would get if the audited policies were in force beside the others."""
+"""The would-be decision: the answer to a question if the audited policies were in force beside the others."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from eastgate.engine.trace import Trace
 from eastgate.ir import Layer, Origin, Outcome, PolicyRef
 from eastgate.ir.attributes import Attribute
 
-_ONLY_LOGS = "AUDIT"  # what an observed rule would do whose policy decides nothing even in force
+_LOGGING_ACTION = "AUDIT"  # an observed rule with this action decides nothing, even if its policy is in force
 
 
 class Would(enum.StrEnum):
-    """What an audited policy would do: allow or deny the request, or only log that a rule matches it (`match`).
+    """The effect that an audited policy would have: allow or deny the request, or only log that a rule matches
+    (`match`).
 
-    `ask`: only an authorizer could tell. Proxies do not ask it for a policy that is audited.
+    `ask`: only an authorizer could answer. Proxies do not ask the authorizer of an audited policy.
     """
 
     ALLOW = "allow"
@@ -28,9 +29,9 @@ class Would(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What one audited policy would do to a request. `changes`: the verdict would be another one.
+    """The effect of one audited policy on a request, if it were in force. `changes`: the verdict would change.
 
-    A default policy that is only audited has no `policy`.
+    `policy` is None for a default policy that is only audited.
     """
 
     policy: PolicyRef | None
@@ -42,7 +43,7 @@ class Audited:
 
     @property
     def text(self) -> str:
-        """Return it in one sentence."""
+        """Return the effect in one sentence."""
         who = str(self.policy) if self.policy is not None else "the default policy"
         if self.verdict is Would.MATCH:
             return f"{who} matches it: {self.reason}"
@@ -52,11 +53,11 @@ class Audited:
 
     @property
     def line(self) -> str:
-        """Return it as one line of output, with the file and line of the policy."""
+        """Return the effect as one line of output, with the file and line of the policy."""
         return f"AUDIT  {self.text}" + (f"  ({self.span.location})" if self.span is not None else "")
 
     def to_json(self) -> dict[str, object]:
-        """Return it as plain data."""
+        """Return the effect as plain data."""
         return {
             "policy": str(self.policy) if self.policy is not None else None,
             "verdict": self.verdict.value,
@@ -71,10 +72,10 @@ class Audited:
 def audited_by(
     layers: Sequence[Layer], now: Outcome, would: Outcome, unknown: Sequence[Attribute] = ()
 ) -> Iterator[Audited]:
-    """Yield what audited policies of these layers would do, where one of them would decide, or change the verdict.
+    """Yield the effects of audited policies of these layers that would decide, or would change the verdict.
 
-    `now` is the outcome of the layers, and `would` that of the layers with their audited policies in force. `unknown`
-    are the attributes that the request leaves out: with other values it may be allowed.
+    `now` is the outcome of the layers. `would` is their outcome with the audited policies in force. `unknown` lists the
+    attributes that the request leaves out: with other values the request may be allowed.
     """
     left_out = f"; unknown: {', '.join(map(str, unknown))}" if unknown else ""
     verdict = Would.ALLOW if would.allowed else Would.DENY
@@ -88,7 +89,7 @@ def audited_by(
     if not changes:
         return
     at = [layer.audit for layer in layers if layer.audit is not None and would.layer in (None, layer.name)]
-    if origin is not None:  # of a policy that is in force, which an audited one would let decide
+    if origin is not None:  # the rule of a policy in force, which decides only with the audited policy
         reason = f"{origin} would {'allow' if would.allowed else 'deny'} it then"
         blamed = [each for audit in audits for each in audit.policies]
     elif would.allowed:
@@ -96,11 +97,11 @@ def audited_by(
     else:
         reason = "no rule allows it"
         blamed = [each for audit in at for each in audit.closing or audit.policies]
-    yield from _blamed(blamed, now, verdict, reason + left_out)
+    yield from _verdict_changes(blamed, now, verdict, reason + left_out)
 
 
-def _blamed(blamed: Sequence[Origin], now: Outcome, verdict: Would, reason: str) -> Iterator[Audited]:
-    """Yield the change of a verdict by each policy that it may be due to; without one, by what decides today."""
+def _verdict_changes(blamed: Sequence[Origin], now: Outcome, verdict: Would, reason: str) -> Iterator[Audited]:
+    """Yield the change of a verdict for each policy that may cause it. Without such a policy, name today's rule."""
     for each in dict.fromkeys(blamed):
         yield Audited(each.policy, verdict, None, each.span, reason, changes=True)
     if not blamed:
@@ -111,8 +112,8 @@ def _blamed(blamed: Sequence[Origin], now: Outcome, verdict: Would, reason: str)
 
 
 def matched(trace: Trace) -> Iterator[Audited]:
-    """Yield the rules that match a request and would decide nothing even in force: they only log."""
+    """Yield the rules that match a request and only log: they decide nothing, even in force."""
     for rule, would in (each for layer in trace.layers for stage in layer.stages for each in stage.observed):
-        if would == _ONLY_LOGS:
+        if would == _LOGGING_ACTION:
             reason = f"rule {rule.origin.index}; the action AUDIT only logs it"
             yield Audited(rule.origin.policy, Would.MATCH, rule.origin.index, rule.origin.span, reason)

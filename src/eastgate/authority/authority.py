@@ -1,4 +1,4 @@
-"""The authority: decides questions by manifests that were read, for as long as nothing of them changes, and after."""
+"""The authority: decides questions by the manifests that it holds, and follows every change of them."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from eastgate.reading.jwt import KeySource
 
 
-# Policies of the network as descriptions of points see them: objects that they leave out, as they do unread ones.
+# Descriptions of points list network policies as objects that they leave out, beside the unread objects.
 
 
 def _network_objects(
     engine: Engine[Policy],
     document_of: Callable[[PolicyRef], Document | None],
 ) -> Iterator[Unread]:
-    """Yield the policies that the network applies, with the pods at whose ends they decide something."""
+    """Yield the policies that the network applies, each with the pods whose connections it decides about."""
     for policy in sorted(engine.network_policies, key=lambda policy: policy.ref):
         document = document_of(policy.ref)
         decides = {direction: any(map(_decides, engine.layers_of(policy, direction))) for direction in Direction}
@@ -61,18 +61,18 @@ def _decides(layer: Layer) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The points at which an update may have changed what is decided, and the difference that it made to the world."""
+    """The points whose decisions an update may have changed, and the change that it made to the world."""
 
     points: frozenset[Point]
     change: Change
 
     def __or__(self, later: Touched) -> Touched:
-        """Return what this update and a later one touched."""
+        """Return the union of this update and a later one."""
         return Touched(self.points | later.points, self.change | later.change)
 
 
 class Authority:
-    """A world, the policies on it, and an engine that decides by them. A change is in force from the next question."""
+    """A world, its policies, and an engine that decides by them. A change is in force from the next question."""
 
     def __repr__(self) -> str:
         return brief(self, f"policies={len(self.policies)} workloads={len(self._world.workloads)}")
@@ -87,15 +87,15 @@ class Authority:
         unread: Handling = Handling.ERROR,
         live: bool = False,
     ) -> None:
-        """Check what was read. Raises ManifestError where a manifest has errors: no policy is ever ignored.
+        """Check the manifests. Raises ManifestError if one has errors: no policy is ever ignored.
 
-        Without `strict`, a policy with errors closes what it targets: `decide` raises QuestionError for a question
-        about that, and answers others. `unread` says what becomes of answers that objects of unread kinds could change;
-        by default they raise QuestionError.
+        Without `strict`, a policy with errors closes its targets: `decide` raises QuestionError for a question about a
+        target, and answers other questions. `unread` tells how to treat answers that objects of unread kinds could
+        change; by default they raise QuestionError.
 
-        The settings are those that the manifests were read with; raises SettingsError where others are given. `keys`
-        are those of token issuers; without them no token is accepted, and claims stand for one. Where it is `live`,
-        authorizers may ask the servers that their policies name.
+        The settings must be those that the manifests were read with; other settings raise SettingsError. `keys` are the
+        keys of token issuers. Without `keys`, no token is accepted, and the claims of a question count as a token. With
+        `live`, authorizers may ask the servers that their policies name.
         """
         if errors := manifests.stopping(strict=strict):
             raise ManifestError(errors)
@@ -107,17 +107,17 @@ class Authority:
         self._strict = strict
         self.custom = manifests.custom
         self.warnings = [diagnostic for diagnostic in manifests.reporter if not diagnostic.is_error]
-        self.warnings += [finding for found in manifests.unfounded.values() for finding in found]
+        self.warnings += [finding for found in manifests.data_errors.values() for finding in found]
         self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}
         self._documents |= {fault.policy.ref: fault.document for fault in manifests.closing}
         unfit = [fault.unfit for fault in manifests.faults if fault.unfit is not None]
-        self._examination = PolicyExamination.of(self._settings, manifests.policies, unfit, manifests.unfounded)
+        self._examination = PolicyExamination.of(self._settings, manifests.policies, unfit, manifests.data_errors)
         self._live = LiveWorld.of(manifests.objects)
         self._world = self._live.view
         settings, world = self._settings, self._world
         self._engine: Engine[Policy] = Engine(
             world,
-            manifests.demanded,
+            manifests.enforced_policies,
             self._assemble,
             lambda workload, attached: dialects.stances(workload, attached, settings, world),
             dialects.is_on_network,
@@ -142,11 +142,11 @@ class Authority:
 
     @property
     def world(self) -> World:
-        """Return what exists, for reading. It always shows the world as it is now; `update` changes it."""
+        """Return the world, for reading. It always shows the current state; `update` changes it."""
         return self._world
 
     def points_changed(self, change: Change) -> frozenset[Point]:
-        """Return the points that a change of the world touches. It is for the packages of this project."""
+        """Return the points that a change of the world touches. Only for the packages of this project."""
         return self._engine.world_changed(change)
 
     @property
@@ -155,12 +155,12 @@ class Authority:
         return self._engine.policies
 
     def document_of(self, ref: PolicyRef) -> Document | None:
-        """Return what a policy was read from, with errors or without. It is no part of the public API."""
+        """Return the document that a policy was read from, with errors or without. Not part of the public API."""
         return self._documents.get(ref)
 
     @property
     def rejected(self) -> Sequence[rejection.RejectedPolicy]:
-        """Return the policies that cannot be read, each of which closes what it targets."""
+        """Return the policies with errors. Each of them closes its targets."""
         return [policy for policy in self.policies if isinstance(policy, rejection.RejectedPolicy)]
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
@@ -175,16 +175,17 @@ class Authority:
     ) -> None:
         """Put objects and policies in the place of those with the same names, and remove others, all at once.
 
-        What is put is plain data of the Kubernetes API, or was read: objects of `world`, `policies`, or `Manifests`.
-        What is removed is named by a reference, or in words, `Kind/namespace/name`; what is not there is no error.
-        Raises ManifestError where what is put has errors (see `strict`), alone or beside everything else; then
-        nothing has changed. Warnings about what was put are added to `warnings`.
+        `put` takes plain data of the Kubernetes API, objects of `world`, `policies`, or `Manifests`. `remove` takes
+        references or names, `Kind/namespace/name`; a name that does not exist is no error. Raises ManifestError if
+        `put` has errors (see `strict`), alone or beside everything else; then nothing has changed. Warnings about `put`
+        are added to `warnings`.
         """
         news = put if isinstance(put, Manifests) else self._read(put)
         self.apply(Changes(news, frozenset(ref for name in remove for ref in self._refs(name))))
 
     def apply(self, changes: Changes) -> Touched:
-        """Make changes, all at once, and return what they touched. Nothing else changes policies and declared objects.
+        """Make changes, all at once, and return the points that they touched. All changes of policies and objects come
+        here.
 
         Raises ManifestError as `update` does.
         """
@@ -194,7 +195,7 @@ class Authority:
         if errors := news.stopping(strict=self._strict):
             raise ManifestError(errors)
         gone = changes.removed - {policy.ref for policy in news.policies}
-        gone |= {ref_of_id(declared.id) for declared in news.objects}  # it may have had errors, and have closed
+        gone |= {ref_of_id(declared.id) for declared in news.objects}  # it may have had errors, and closed its targets
         gone |= {ref_of_document(fault.document) for fault in news.faults if fault.reason is FaultReason.ROUTE}
         ids = {ObjectId(ref.group, ref.kind, ref.namespace or "", ref.name) for ref in gone}
         self._engine.touched.clear()
@@ -208,13 +209,13 @@ class Authority:
         for ref in gone:
             self._engine.remove_policy(ref)
             self._documents.pop(ref, None)
-        for policy in (*news.demanded, *examined):
+        for policy in (*news.enforced_policies, *examined):
             self._engine.put_policy(policy)
         self._documents |= {policy.ref: news.document_of(policy) for policy in news.policies}
         self._documents |= {fault.policy.ref: fault.document for fault in news.closing}
         self.unread_objects = self._unread_after(news, gone)
         if changes.warnings is None:
-            replaced = {str(ref) for ref in (*gone, *(policy.ref for policy in news.demanded))}
+            replaced = {str(ref) for ref in (*gone, *(policy.ref for policy in news.enforced_policies))}
             self.warnings = [warning for warning in self.warnings if not _is_about(warning, replaced)]
             self.warnings += [diagnostic for diagnostic in news.reporter if not diagnostic.is_error]
         else:
@@ -232,7 +233,7 @@ class Authority:
         return news
 
     def _refs(self, name: PolicyRef | ObjectId | str) -> list[PolicyRef]:
-        """Return the references to what is called so, be it a policy or an object."""
+        """Return the references to the policies and objects with this name."""
         if not isinstance(name, str):
             return [name if isinstance(name, PolicyRef) else ref_of_id(name)]
         refs = [policy.ref for policy in self.policies]
@@ -241,12 +242,12 @@ class Authority:
         return [ref for ref in refs if str(ref) == name]
 
     def _examine(self, news: Manifests, gone: Set[PolicyRef], change: Change) -> list[Policy]:
-        """Look at policies beside everything else: return those that close what they target because of errors, and
-        those that closed it, and have none any more.
+        """Examine policies beside everything else. Return the policies that close their targets because of errors, and
+        those whose errors have gone.
 
-        Raises ManifestError for errors where the authority is strict, or nobody knows what to close.
+        Raises ManifestError for errors if the authority is strict, or if an error belongs to no known document.
         """
-        replaced = gone | {policy.ref for policy in news.demanded}
+        replaced = gone | {policy.ref for policy in news.enforced_policies}
         kinds = {changed.kind for changed in change.objects}
         examination, findings = self._examination.after(news.policies, replaced, kinds, self._world)
         errors = findings.errors
@@ -259,9 +260,9 @@ class Authority:
         ]
         if errors and (self._strict or len(closing) < len(errors)):
             raise ManifestError([error for own in errors.values() for error in own])
-        before = [finding for found in self._examination.unfounded.values() for finding in found]
+        before = [finding for found in self._examination.data_errors.values() for finding in found]
         self.warnings = [warning for warning in self.warnings if warning not in before]
-        self.warnings += [finding for found in examination.unfounded.values() for finding in found]
+        self.warnings += [finding for found in examination.data_errors.values() for finding in found]
         self._examination = examination
         return [*closing, *findings.mended]
 
@@ -272,7 +273,7 @@ class Authority:
 
     @contextmanager
     def imagining(self, objects: Iterable[WorldObject]) -> Iterator[None]:
-        """Have objects exist for a while that nobody declared. It is no part of the public API."""
+        """Add objects that no manifest declares, until the context ends. Not part of the public API."""
         imagined = tuple(objects)
         self._live.update(put=imagined)
         try:
@@ -281,20 +282,20 @@ class Authority:
             self._live.update(remove=[declared.id for declared in imagined])
 
     def assign_addresses(self, addresses: Mapping[str, str], *, prove: bool = False) -> Change:
-        """Have these workloads run at these addresses, on one machine: see `LiveWorld.assign_addresses`."""
+        """Place these workloads at these addresses, all on one machine: see `LiveWorld.assign_addresses`."""
         return self._live.assign_addresses(addresses, prove=prove)
 
     # Questions
 
     def decide(self, question: Question) -> Decision:
-        """Answer a question. Raises QuestionError where it cannot be decided.
+        """Answer a question. Raises QuestionError if it cannot be decided.
 
-        It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
+        The reasons are a policy with errors that could change the answer, or an unread object, as `unread` tells.
         """
         return self._decider.decide(question)
 
     def decide_all(self, questions: Iterable[Question | Prepared]) -> list[Decision | QuestionError]:
-        """Answer many questions, in order. In the place of an answer that cannot be given is why."""
+        """Answer many questions, in order. A QuestionError takes the place of an answer that cannot be given."""
         answers: list[Decision | QuestionError] = []
         for question in questions:
             try:
@@ -311,18 +312,18 @@ class Authority:
         return dialects.notices(self.policies, self._settings, self._world, workloads)
 
     def prepare(self, question: Question) -> Prepared:
-        """Resolve a question that is to be decided often. Raises QuestionError where it stands for nothing."""
+        """Resolve a question that is to be decided often. Raises QuestionError if its ends do not exist."""
         return Prepared(self._decider, question)
 
     def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
-        """Return what proxies do that enforce the policies: what a policy with errors targets is closed.
+        """Return the enforced decision: proxies close the targets of a policy with errors.
 
-        `along`: of the ways that it may take, those that pass these points are meant, if there are any.
+        `along`: only the ways that pass these points count, if there are any.
         """
         return self._decider.enforced(question, along)
 
     def requests(self, question: Question) -> list[Request]:
-        """Return the requests that a question stands for, as they are decided."""
+        """Return the requests that a question means, as the engine decides them."""
         return [arrival.request for arrival, _ in self._decider.arrivals(question)]
 
     def ways(self, question: Question) -> Iterator[tuple[str, Predicate, bool]]:
@@ -334,7 +335,7 @@ class Authority:
 
     @property
     def unread(self) -> Handling:
-        """Return how answers are treated that objects of unread kinds could change."""
+        """Return how to treat answers that objects of unread kinds could change."""
         return self._decider.unread
 
     @property
@@ -348,9 +349,9 @@ class Authority:
 
     @property
     def unanalysed(self) -> UnreadObjects:
-        """Return what descriptions of points leave out: objects of unread kinds, and policies of the network.
+        """Return the objects that descriptions of points leave out: unread objects, and policies of the network.
 
-        It is for the packages of this project, and no part of the public API.
+        Only for the packages of this project, and not part of the public API.
         """
         version, objects = self._unanalysed
         if version != self._engine.version:
@@ -361,11 +362,11 @@ class Authority:
         return objects
 
     def enforcement_at(self, point: Point) -> list[PolicyEnforcement]:
-        """Return who enforces the policies at a point. It is no part of the public API."""
+        """Return the enforcer of the policies at a point. Not part of the public API."""
         return list(self._enforcers.at(point))
 
     def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
-        """Return the policies that cannot be read and that are about some of these points."""
+        """Return the policies with errors that are about some of these points."""
         return self._decider.rejected_at(points)
 
 
@@ -373,12 +374,12 @@ class Authority:
 
 
 def programs_of(authority: Authority) -> Programs[Policy]:
-    """Return what decides at each point, for reading."""
+    """Return the programs that decide at each point, for reading."""
     return authority._engine
 
 
 def decider_of(authority: Authority) -> Decider:
-    """Return what answers questions."""
+    """Return the decider, which answers questions."""
     return authority._decider
 
 

@@ -18,7 +18,7 @@ from eastgate.ir import PolicyRef
 
 @dataclass(frozen=True, slots=True)
 class ChangedNames:
-    """The names of policies and objects with another content. Those that only moved to other lines are not here."""
+    """The names of policies and objects whose content changed. Objects that only moved to other lines are left out."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -34,8 +34,8 @@ class ChangedNames:
 class Changes:
     """Objects and policies to `put` in the place of those with the same names, and the names of those `removed`.
 
-    `warnings` are all that there are now, from a source that reads everything again. Without them, the warnings about
-    what is put take the place of those before.
+    A source that reads everything again gives all current `warnings`. Without them, warnings about the objects of `put`
+    replace the earlier warnings about them.
     """
 
     put: Manifests
@@ -49,9 +49,9 @@ class Changes:
 
 
 def changes_between(before: Manifests, after: Manifests) -> Changes:
-    """Return the changes that make manifests of others.
+    """Return the changes that turn one set of manifests into another.
 
-    What is only on other lines is put again, since explanations name lines.
+    An object that only moved to other lines is put again, since explanations name lines.
     """
     old, new = dict(_entries(before)), dict(_entries(after))
     texts = _Texts()
@@ -66,7 +66,7 @@ def changes_between(before: Manifests, after: Manifests) -> Changes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _WrittenEntry:
-    """A policy, or an object of a kind that is not read: it is compared by its text, and by the errors that it has."""
+    """A policy, or an object of an unread kind. It is compared by its text and its errors."""
 
     type: type
     span: Span
@@ -94,7 +94,7 @@ def _place(entry: _Entry) -> tuple[str, int, int] | None:
 
 
 class _Texts:
-    """Compares what was written. Two readings of one file are compared once, and split into lines once."""
+    """Compares texts of manifests. Two readings of one file are compared once, and split into lines once."""
 
     def __init__(self) -> None:
         self._same: dict[tuple[SourceText, SourceText], bool] = {}
@@ -115,19 +115,20 @@ class _Texts:
         return self._same[before, after]
 
     def _text(self, span: Span) -> list[str]:
-        """Return the text of a span, secrets included: what stands beside a Secret on one line is told apart too."""
+        """Return the text of a span, secrets included: a change beside a Secret on the same line counts too."""
         lines = self._lines.get(span.source)
         if lines is None:
             lines = self._lines[span.source] = span.source.text.splitlines()
         text = lines[span.line - 1 : span.end_line]
         if text:
-            text[-1] = text[-1][: span.end_column - 1]
+            if span.end_line <= len(lines):  # else it ends behind the last line
+                text[-1] = text[-1][: span.end_column - 1]
             text[0] = text[0][span.column - 1 :]
         return text
 
 
 def _only(manifests: Manifests, refs: Collection[PolicyRef]) -> Manifests:
-    """Return what manifests have of these names."""
+    """Return the objects and policies of manifests that have these names."""
     faults: list[Fault] = [fault for fault in manifests.closing if fault.policy.ref in refs]
     some = Manifests(
         manifests.settings,

@@ -30,7 +30,7 @@ from eastgate.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class LintIgnore:
-    """A finding that a project ignores: its code, and a pattern of the objects that it is about."""
+    """A finding that a project ignores: its code, and a pattern for the names of its objects."""
 
     code: str
     object: str
@@ -69,7 +69,7 @@ _CONFIG: Record[None] = Record(
 def read_config(file: str | None) -> Settings:
     """Read the settings of a project in a file, or in eastgate.yaml if there is one.
 
-    Raises ManifestError or SettingsError where it has errors.
+    Raises ManifestError or SettingsError if it has errors.
     """
     settings = Settings()
     for node in _read(file):
@@ -81,7 +81,7 @@ def read_config(file: str | None) -> Settings:
 
 
 def read_ignores(file: str | None) -> tuple[LintIgnore, ...]:
-    """Read the findings that a project ignores, in the same file. Raises ManifestError where it has errors."""
+    """Read the findings that a project ignores, in the same file. Raises ManifestError if it has errors."""
     sections = [section for node in _read(file) if (section := node.get("lint")) is not None]
     entries = [entry for section in sections for entry in section.get("ignore") or ()]
     return tuple(
@@ -91,7 +91,7 @@ def read_ignores(file: str | None) -> tuple[LintIgnore, ...]:
 
 
 def _read(file: str | None) -> Sequence[Node]:
-    """Read the file. One that was not named was looked up in a folder, and must not lead out of it."""
+    """Read the file. A file that was found in a folder must not lead out of that folder."""
     path, reporter = Path(file or "eastgate.yaml"), Reporter()
     if not file and not os.path.lexists(path):
         return ()

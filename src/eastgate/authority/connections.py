@@ -1,4 +1,4 @@
-"""Connections: what network policies decide at the two ends of each on which a question arrives."""
+"""Connections: the verdicts of network policies at both ends of each connection on which a question arrives."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from eastgate.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class ConnectionVerdict:
-    """What network policies decide about a connection, at which end; `isolating` are those that close that end.
+    """The verdict of network policies about a connection, and the end that decides. `isolating` policies close that
+    end.
 
-    `closing` are the audited ones that would, where this is what would be decided with them in force.
+    `closing` are the audited policies that would close it, if this is the verdict with audited policies in force.
     """
 
     outcome: Outcome = UNOPPOSED
@@ -35,7 +36,7 @@ class ConnectionVerdict:
 
 
 class Connections:
-    """The connections of questions, and what network policies decide about them until something changes."""
+    """The connections of questions, and the verdicts of network policies about them until something changes."""
 
     def __init__(self, engine: Engine[Policy], world: World, settings: Settings, programs: ProgramIndex) -> None:
         self._engine = engine
@@ -48,7 +49,7 @@ class Connections:
     def arrivals(
         self, question: Question, entry: EntryPoint, shared: Values, callers: Iterable[Values]
     ) -> Iterator[tuple[Arrival, PointPrograms]]:
-        """Yield the request of every connection by which callers may come to an entry, with both of its ends."""
+        """Yield the request of every connection from a caller to an entry, with both ends of the connection."""
         for caller in callers:
 
             def senders(receiver: Receiver, caller: Values = caller) -> tuple[Sender, ...]:
@@ -64,7 +65,7 @@ class Connections:
     def arrivals_of_any_pod(
         self, question: Question, namespace: str, entries: Iterable[EntryPoint], shared: Values
     ) -> Iterator[tuple[Arrival, PointPrograms]]:
-        """Yield the request of every connection by which a pod of a namespace may come, whatever its labels are."""
+        """Yield the request of every connection from a pod of a namespace, for every set of labels of the pod."""
         sender = any_pod(namespace, self._world)
         for entry in entries:
             for connection in connections_of(entry, lambda _: (sender,), question, self._world):
@@ -74,7 +75,7 @@ class Connections:
     def decide(self, arrivals: Sequence[tuple[Arrival, PointPrograms]], *, would: bool) -> ConnectionVerdict:
         """Return the first denial at an end, or the acceptance of the first arrival.
 
-        `would`: with all audited policies in force. Raises QuestionError where deciding labels are unknown.
+        `would`: with all audited policies in force. Raises QuestionError if labels that decide are unknown.
         """
         allowed = ConnectionVerdict()
         for number, (arrival, at) in enumerate(arrivals):
@@ -92,7 +93,7 @@ class Connections:
         return allowed
 
     def _would(self, end: NetworkEnd, program: Program) -> tuple[Program, tuple[Origin, ...]]:
-        """Return what would decide at an end with its audited policies in force, and those of them that would close."""
+        """Return the outcome at an end with its audited policies in force, and those that would close it."""
         if end not in self._in_force:
             audits = [layer.audit for layer in program.layers if layer.audit is not None]
             closing = tuple(origin for audit in audits for origin in audit.closing or audit.policies)
@@ -100,7 +101,7 @@ class Connections:
         return self._in_force[end]
 
     def _isolating(self, end: NetworkEnd) -> tuple[Policy, ...]:
-        """Return the policies that close an end to everything that no rule allows, those with most rules first."""
+        """Return the policies that close an end to everything that no rule allows. Most rules come first."""
         if end in self._isolated:
             return self._isolated[end]
         rules: dict[Policy, int] = {}

@@ -1,4 +1,4 @@
-"""Deciding: a question is resolved to requests, each is decided where it arrives, and the answers become one."""
+"""Deciding: a question becomes requests, each is decided where it arrives, and the answer combines the verdicts."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ from eastgate.settings import Settings
 if TYPE_CHECKING:
     from eastgate.authority.connections import Connections, ConnectionVerdict
 
-_make = tuple.__new__  # half the time of calling the class, and every question makes one
+_make = tuple.__new__  # half the time of a call of the class, which every question makes
 Widen: TypeAlias = Callable[[Arrival, PointPrograms], Request]
 
 
 class Decider:
-    """Answers questions about a world by an engine, and remembers what questions lead to until something changes."""
+    """Answers questions about a world by an engine, and caches resolved questions until something changes."""
 
     def __init__(
         self, world: World, settings: Settings, engine: Engine[Policy], unread: Handling, enforcers: Enforcers
@@ -65,25 +65,25 @@ class Decider:
         self._forget()
 
     def _forget(self) -> None:
-        """Begin to remember anew what questions lead to."""
+        """Clear the cache of resolved questions."""
         self._version = self.engine.version
         self._rejections = self.engine.count(rejection.RejectedPolicy)
         if self._rejections:
             policies = (each for each in self.engine.policies if isinstance(each, rejection.RejectedPolicy))
-            self._rejections = len(_unfit(policies))
+            self._rejections = len(_without_placeholders(policies))
         self._unconsidered = Unconsidered(rejected=self._rejections)
         self._resolver = Resolver(self._world, self._settings, self.engine.is_guarded, self.engine)
         self._programs = ProgramIndex(self.engine, self._world)
         self._connections: Connections | None = None
         if self.engine.has_network_policies:
-            from eastgate.authority.connections import Connections  # many have no such policies
+            from eastgate.authority.connections import Connections  # many manifests have no such policies
 
             self._connections = Connections(self.engine, self._world, self._settings, self._programs)
         self._routing_fields: frozenset[Attribute] | None = None
 
     @property
     def version(self) -> int:
-        """Return the version that answers are about: it grows with every change. What is older is forgotten first."""
+        """Return the version of the answers: it grows with every change. Older cached results are cleared first."""
         if self._version != self.engine.version:
             self._forget()
         return self._version
@@ -96,12 +96,12 @@ class Decider:
     @unread_objects.setter
     def unread_objects(self, objects: UnreadObjects) -> None:
         self._unread_objects = objects
-        self.engine.version += 1  # answers may be others now
+        self.engine.version += 1  # answers may have changed
 
     def decide(self, question: Question) -> Decision:
-        """Answer a question. Raises QuestionError where it cannot be decided.
+        """Answer a question. Raises QuestionError if it cannot be decided.
 
-        It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
+        The reasons are a policy with errors that could change the answer, or an unread object, as `unread` tells.
         """
         try:
             arrivals = self.arrivals(question, with_network=True)
@@ -110,7 +110,7 @@ class Decider:
         return self.judge(question, [at.decide(arrival) for arrival, at in arrivals])
 
     def decide_widened(self, question: Question, widen: Widen) -> Decision:
-        """Answer as `decide` does, about the requests that `widen` makes of those that a question stands for."""
+        """Answer as `decide` does, after `widen` replaced each request that the question means."""
         try:
             arrivals = self.arrivals(question, with_network=True)
         except UnknownLabelsError as error:
@@ -118,7 +118,7 @@ class Decider:
         return self.judge(question, list(_decide_widened(arrivals, widen)))
 
     def _deny_any_labels(self, question: Question, error: UnknownLabelsError, widen: Widen | None = None) -> Decision:
-        """Return the denial of a layer that denies whatever labels the caller has. Raises the error where none does."""
+        """Return the denial of a layer that denies for all labels of the caller. Raises the error if there is none."""
         decision = self.judge(question, list(_decide_widened(self.arrivals(question), widen)))
         if not decision.allowed:
             return decision
@@ -133,10 +133,10 @@ class Decider:
         return self.judge(question, denied)
 
     def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
-        """Return what proxies do that enforce the policies: what a policy with errors targets is closed.
+        """Return the enforced decision: proxies close the targets of a policy with errors.
 
-        `along`: of the ways that it may take, those that pass these points are meant, if there are any. On one machine,
-        the proxies of workloads enforce network policies too. Raises QuestionError where deciding labels are unknown.
+        `along`: only the ways that pass these points count, if there are any. On one machine, the proxies of workloads
+        enforce network policies too. Raises QuestionError if labels that decide are unknown.
         """
         is_at_workloads = isinstance(question.destination, ends.Pod | ends.Service)
         with_network = self._world.is_local and is_at_workloads
@@ -147,9 +147,9 @@ class Decider:
         return self.answer(question, [each for each in decided if each.at.points == along] or decided)
 
     def decide_connection(self, question: Question, *, would: bool = False) -> ConnectionVerdict:
-        """Return what network policies alone decide about a connection. Raises QuestionError where that is unknown.
+        """Return the verdict of network policies alone about a connection. Raises QuestionError if it is unknown.
 
-        `would`: what they would decide with all audited ones in force.
+        `would`: the verdict with all audited policies in force.
         """
         from eastgate.authority.connections import ConnectionVerdict
 
@@ -166,12 +166,12 @@ class Decider:
             if (within := entry.within) is not None:
                 yield entry.where, within, condition not in denied
 
-    # Where a question leads
+    # Destinations of a question
 
     def arrivals(self, question: Question, *, with_network: bool = False) -> list[tuple[Arrival, PointPrograms]]:
-        """Return the requests that a question stands for, each with the programs where it arrives.
+        """Return the requests that a question means, each with the programs where it arrives.
 
-        `with_network`: on a way that passes both ends of the connection, where the network applies policies, too.
+        `with_network`: also include the two ends of the connection, if the network applies policies.
         """
         if self._version != self.engine.version:
             self._forget()
@@ -198,11 +198,11 @@ class Decider:
         return arrivals
 
     def callers(self, question: Question) -> tuple[Values, ...]:
-        """Return what is known of each caller that a question may come from."""
+        """Return the known attributes of each possible caller of a question."""
         return self._resolver.callers(question)
 
     def entries(self, question: Question, shared: Values) -> tuple[EntryPoint, ...]:
-        """Return every place that a question may lead to; `shared` is what is known of its requests."""
+        """Return every entry that a question may lead to; `shared` are the known attributes of its requests."""
         return self._resolver.entries(question, shared)
 
     def at(self, points: tuple[Point, ...]) -> PointPrograms:
@@ -211,7 +211,7 @@ class Decider:
 
     @property
     def routed_by(self) -> frozenset[Attribute]:
-        """Return the headers and parameters of queries that routes look at."""
+        """Return the headers and query parameters that routes look at."""
         if self._routing_fields is None:
             routes = self._world.routes.values()
             matches = [match for route in routes for rule in route.rules for match in rule.matches]
@@ -224,7 +224,7 @@ class Decider:
         return self._routing_fields
 
     def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
-        """Return the policies that cannot be read and that are about some of these points."""
+        """Return the policies with errors that are about some of these points."""
         attached = (each.policy for point in points for each in self.engine.attached(point))
         return list(
             {policy.ref: policy for policy in attached if isinstance(policy, rejection.RejectedPolicy)}.values()
@@ -233,7 +233,7 @@ class Decider:
     # The answer
 
     def judge(self, question: Question, decided: Sequence[ArrivalVerdict]) -> Decision:
-        """Answer, unless a policy with errors, or what is not read, could change the answer."""
+        """Answer, unless a policy with errors, or an unread object, could change the answer."""
         sure = self._sure_denial(question, decided) if self._rejections else None
         for each in decided:
             if each.at.uncertain is not None:
@@ -246,27 +246,31 @@ class Decider:
         return decision
 
     def _sure_denial(self, question: Question, decided: Sequence[ArrivalVerdict]) -> ArrivalVerdict | None:
-        """Return a denial that no policy with errors could change; raise QuestionError where one decides instead."""
-        if policies := self._unsure_of_caller(question):
+        """Return a denial that no policy with errors could change. Raises QuestionError if such a policy decides."""
+        if policies := self._doubts_about_caller(question):
             raise _undecidable(policies)
-        closed = [(each, _unfit(self.rejected_at(each.at.points))) for each in decided]
+        closed = [(each, _without_placeholders(self.rejected_at(each.at.points))) for each in decided]
         sure = next((each for each, policies in closed if not policies and not each.allowed), None)
         unsure = next((policies for _, policies in closed if policies), None)
         if unsure is not None and sure is None:
             raise _undecidable(unsure)
         return sure
 
-    def _unsure_of_caller(self, question: Question) -> list[rejection.RejectedPolicy]:
-        """Return what leaves open who the calling pod is: an object of its namespace with errors, or written twice."""
+    def _doubts_about_caller(self, question: Question) -> list[rejection.RejectedPolicy]:
+        """Return the objects that leave the calling pod unclear: with errors, or written twice."""
         if not isinstance(question.source, ends.Pod):
             return []
         callers = callers_of(question, self._world, self._settings).workloads
-        return [policy for policy in _unfit(self.rejected_at([each.key for each in callers])) if not policy.is_policy]
+        return [
+            policy
+            for policy in _without_placeholders(self.rejected_at([each.key for each in callers]))
+            if not policy.is_policy
+        ]
 
     def answer(
         self, question: Question, every: Sequence[ArrivalVerdict], sure: ArrivalVerdict | None = None
     ) -> Decision:
-        """Answer with the denial that is sure, the first denial, or with the first arrival where all are allowed."""
+        """Answer with the sure denial, else with the first denial, else with the first arrival, which is allowed."""
         decided = every[0]
         if len(every) > 1:
             decided = sure or next((each for each in every if not each.verdict & 1), decided)
@@ -274,7 +278,7 @@ class Decider:
         if self._unread_objects.objects:
             points = dict.fromkeys(point for each in every for point in each.at.points)
             callers = callers_of(question, self._world, self._settings)
-            host = "" if isinstance(question.destination, ends.Route) else question.host  # a route is given already
+            host = "" if isinstance(question.destination, ends.Route) else question.host  # it names a route
             unconsidered = self._unread_objects.about(
                 points, callers, self._world, rejected=self._rejections, host=host
             )
@@ -294,10 +298,10 @@ def _asks_for_labels(decided: ArrivalVerdict) -> bool:
 
 
 class Prepared:
-    """A question that was resolved, to be decided again and again.
+    """A resolved question, to be decided again and again.
 
-    It follows every change of its authority. What it is decided by is evaluated again after a change, and each time
-    where an authorizer is asked, whose answer may be another one by then; else the answer is remembered.
+    It follows every change of its authority. After a change it is evaluated again; otherwise the answer is cached. If
+    an authorizer is asked, each call evaluates again, since the authorizer may answer differently.
     """
 
     __slots__ = ("_answered", "_decider", "_engine", "_resolved", "question")
@@ -309,19 +313,19 @@ class Prepared:
         self.question = question
         self._decider = decider
         self._engine = decider.engine
-        self._answered: tuple[int, Decision | None] = (-1, None)  # the version that this holds for, and the answer
+        self._answered: tuple[int, Decision | None] = (-1, None)  # the version and its answer
         self._resolved = (self._engine.version, self._arrivals())
 
     def _arrivals(self) -> list[tuple[Arrival, PointPrograms]]:
         return self._decider.arrivals(self.question, with_network=True)
 
     def decide(self) -> Decision:
-        """Answer the question as things are now. Raises QuestionError where it cannot be decided."""
+        """Answer the question as of now. Raises QuestionError if it cannot be decided."""
         version, decision = self._answered
         return decision if version == self._engine.version and decision is not None else self._decide()
 
     def _decide(self) -> Decision:
-        """Evaluate what decides, and remember the answer where only a change can make it another one."""
+        """Evaluate the programs, and cache the answer if only a change can change it."""
         now = self._engine.version
         version, arrivals = self._resolved
         if version != now or any(at.authorizers for _, at in arrivals):
@@ -333,24 +337,22 @@ class Prepared:
         return decision
 
 
-def _unfit(policies: Iterable[rejection.RejectedPolicy]) -> list[rejection.RejectedPolicy]:
-    """Return those of policies that cannot be read without which nothing can be said; others have placeholders."""
+def _without_placeholders(policies: Iterable[rejection.RejectedPolicy]) -> list[rejection.RejectedPolicy]:
+    """Return the policies with errors that prevent an answer: all but those that only have placeholders."""
     return [policy for policy in policies if not policy.is_unfilled]
 
 
 def _undecidable(policies: Sequence[rejection.RejectedPolicy]) -> QuestionError:
     policy = policies[0]
     causes = [error for rejected in policies for error in rejected.errors]
-    is_about = "what it targets" if policy.is_policy else "what it may be about"
-    message = f"{policy.ref} cannot be read, so that nothing can be said of {is_about}"
-    return QuestionError(
-        POLICY_REJECTED, message, f"mend it ({policy.span.location}), or ask about something else", causes
-    )
+    is_about = "its targets" if policy.is_policy else "anything that it may affect"
+    message = f"{policy.ref} cannot be read, so that Eastgate cannot decide about {is_about}"
+    return QuestionError(POLICY_REJECTED, message, f"fix it ({policy.span.location}), or ask another question", causes)
 
 
 def _not_considered(decision: Decision) -> QuestionError:
     lines = "; ".join(list_unconsidered(decision.unconsidered))
     first = could_change(decision.unconsidered, allowed=decision.allowed)[0].unread
-    message = f"what is not read could change the answer: {lines}"
+    message = f"unread objects could change the answer: {lines}"
     way_out = f"--unread warn answers without {first.kind.kind} {first.document.name}"
     return QuestionError(NOT_CONSIDERED, message, way_out)

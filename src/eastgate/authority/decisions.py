@@ -1,4 +1,4 @@
-"""Decisions: the answer to a question, who gave it, and why."""
+"""Decisions: the answer to a question, the policy that decided, and the reason."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from eastgate.ir import (
 from eastgate.ir.attributes import APPLICATION, PORT, SOURCE_WORKLOAD, Attribute
 
 _REFUSALS: dict[int, Refusal] = {refusal.value: refusal for refusal in Refusal}
-_NEAREST = 3  # rules that a trace names where none matched
+_MAX_NEAREST_RULES = 3  # rules that a trace names if none matched
 
 
 class Verdict(enum.StrEnum):
@@ -39,10 +39,10 @@ class Verdict(enum.StrEnum):
 
 
 class Decision:
-    """The answer to a question, who gave it, and why.
+    """The answer to a question, the policy that decided, and the reason.
 
-    It is about one arrival: the first that is denied, or the first of all where all are allowed. The trace, the
-    reason and the conditions are made when somebody asks for them.
+    It is about one arrival: the first denied one, or the first of all if all are allowed. The trace, the reason and the
+    conditions are computed on first access.
     """
 
     __slots__ = (
@@ -61,9 +61,9 @@ class Decision:
     question: Question
     allowed: bool
     unconsidered: Unconsidered
-    """What could not be considered."""
+    """Objects that Eastgate did not read or could not consider."""
     layers: tuple[Layer, ...]
-    """The layers on the way, of which the last that was asked decided."""
+    """The layers on the way, up to the layer that decided."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Decision:
         self._audit: tuple[Audited, ...] | None = None
 
     def narrowed(self, layers: tuple[Layer, ...], request: Request) -> Decision:
-        """Return the decision of some of the layers on a request of which other things are known."""
+        """Return the decision of some of the layers about a request with other known attributes."""
         arrival = Arrival(self._decided.arrival.entry, request)
         decided = self._decided.at.narrowed(layers).decide(arrival)
         return Decision(self.question, decided, [decided], self.unconsidered, self._enforcers)
@@ -97,18 +97,18 @@ class Decision:
         return brief(self, f"{self.verdict}: {self.question}")
 
     def __reduce__(self) -> tuple[type[Decision], tuple[bytes]]:
-        from eastgate.authority.kept import KeptDecision, keep  # few are pickled or copied
+        from eastgate.authority.kept import KeptDecision, keep  # few decisions are pickled or copied
 
         return KeptDecision, (keep(self),)
 
     @property
     def arrival(self) -> Arrival:
-        """Return the request that this is about, and where it arrives."""
+        """Return the request that the decision is about, and where it arrives."""
         return self._decided.arrival
 
     @property
     def ways(self) -> tuple[tuple[str, bool], ...]:
-        """Return all the places that the question leads to, and whether each allows."""
+        """Return all entries that the question leads to, each with its verdict."""
         ways: dict[str, bool] = {}
         for each in self._every:
             ways[each.arrival.where] = each.allowed and ways.get(each.arrival.where, True)
@@ -116,9 +116,9 @@ class Decision:
 
     @property
     def deciding_point(self) -> Point | None:
-        """Return the point of enforcement that decided; None where none did."""
+        """Return the point of enforcement that decided, or None."""
         at = self._decided.at
-        if len(at.points) != len(at.programs):  # narrowed: one program for the whole way
+        if len(at.points) != len(at.programs):  # after `narrowed`: one program for the whole way
             return None
         pairs = zip(at.points, at.programs, strict=True)
         return next((point for point, program in pairs if program is self._decided.program), None)
@@ -132,9 +132,10 @@ class Decision:
 
     @property
     def audit(self) -> tuple[Audited, ...]:
-        """Return what audited policies would do: the would-be decision where one of them decides, and rules that log.
+        """Return the effects of audited policies: the would-be decision if an audited policy decides, and rules that
+        log.
 
-        The policies are evaluated as if they were in force beside the others. The verdict is not theirs.
+        The policies are evaluated as if they were in force beside the others. Their verdict is not enforced.
         """
         if self._audit is None:
             self._audit = tuple(dict.fromkeys([*self._would_be()[1], *self._logged()]))
@@ -142,11 +143,11 @@ class Decision:
 
     @property
     def would_be(self) -> Outcome:
-        """Return the outcome if every audited policy were in force; the outcome itself where none is audited."""
+        """Return the outcome if every audited policy were in force. Without audited policies it is the same."""
         return self._would_be()[0]
 
     def _would_be(self) -> tuple[Outcome, tuple[Audited, ...]]:
-        """Return the would-be outcome: the first denial, or that of the first arrival where all would be allowed."""
+        """Return the would-be outcome: the first denial, or that of the first arrival if all would be allowed."""
         found: list[tuple[ArrivalVerdict, ArrivalVerdict, tuple[Attribute, ...]]] = []
         for now in self._every:
             then, unknown = now, tuple[Attribute, ...]()
@@ -158,12 +159,12 @@ class Decision:
             found.append((now, then, unknown))
         denials = [each for each in found if not each[1].allowed]
         would = (denials or found)[0][1].outcome
-        told = (
+        audits = (
             tuple(audited_by(now.at.layers, now.outcome, then.outcome, unknown))
             for now, then, unknown in denials or found
         )
         changes = self.allowed is not would.allowed
-        return would, next((each for each in told if each and each[0].changes is changes), ())
+        return would, next((each for each in audits if each and each[0].changes is changes), ())
 
     def _logged(self) -> Iterator[Audited]:
         observes = any(chain.has_audit for layer in self.layers for chain in layer.chains)
@@ -181,7 +182,7 @@ class Decision:
 
     @property
     def enforcement(self) -> tuple[PolicyEnforcement, ...]:
-        """Return who enforces the policies on the way, wherever the question leads, as far as that is known."""
+        """Return the enforcers of the policies on the way, for every entry of the question, if they are known."""
         found = dict.fromkeys(
             each
             for decided in self._every
@@ -199,12 +200,12 @@ class Decision:
 
     @property
     def complete(self) -> bool:
-        """Return whether nothing that was not considered could change the verdict."""
+        """Return whether no unread object could change the verdict."""
         return not could_change(self.unconsidered, allowed=self.allowed)
 
     @property
     def denied(self) -> tuple[str, ...]:
-        """Return the destinations that refuse."""
+        """Return the destinations that deny the request."""
         return tuple(where for where, allowed in self.ways if not allowed)
 
     @property
@@ -213,7 +214,7 @@ class Decision:
         return Verdict.ALLOW if self.allowed else Verdict.DENY
 
     def stated(self, unread: Handling = Handling.WARN, *, depends: bool = False) -> str:
-        """State the verdict for people: ALLOW, DENY or DEPENDS, and its scope, if something unread could change it.
+        """State the verdict for people: ALLOW, DENY or DEPENDS, and its scope, if an unread object could change it.
 
         `depends`: some of the requests that the question may mean are allowed.
         """
@@ -221,21 +222,23 @@ class Decision:
         if standing(self.unconsidered, unread, allowed=self.allowed) is Standing.WHOLE:
             return verdict
         decisive = could_change(self.unconsidered, allowed=self.allowed)
-        if all(met.unread.hosts for met in decisive):
+        if all(each.unread.hosts for each in decisive):
             from eastgate.reading.manifests.placeholders import names_of_variables  # most hosts are known
 
-            names = dict.fromkeys(n for met in decisive for host in met.unread.hosts for n in names_of_variables(host))
+            names = dict.fromkeys(
+                n for each in decisive for host in each.unread.hosts for n in names_of_variables(host)
+            )
             return f"{verdict} (depends on {' and '.join(names)})"
-        if any(met.unread.part is not None for met in decisive):
+        if any(each.unread.part is not None for each in decisive):
             return f"{verdict} (from what was read)"
-        if not any(met.unread.kind.is_deployed for met in decisive):
+        if not any(each.unread.kind.is_deployed for each in decisive):
             return f"{verdict} (from what is deployed)"
-        beside = all(met.unread.kind.plane is EnforcementPlane.NETWORK for met in decisive)
+        beside = all(each.unread.kind.plane is EnforcementPlane.NETWORK for each in decisive)
         return f"{verdict} ({'identity policies only' if beside else 'by what was read'})"
 
     @property
     def policy(self) -> str | None:
-        """Return the policy that decided, as Kind/namespace/name; None where a default did."""
+        """Return the policy that decided, as Kind/namespace/name; None if a default decided."""
         origin = self.origin
         return str(origin.policy) if origin is not None and origin.policy else None
 
@@ -247,13 +250,13 @@ class Decision:
 
     @property
     def span(self) -> Span | None:
-        """Return the span of the rule that decided; None where a default decided."""
+        """Return the span of the rule that decided; None if a default decided."""
         origin = self.origin
         return origin.span if origin is not None else None
 
     @property
     def origin(self) -> Origin | None:
-        """Return the source of the rule that decided; where that asked an authorizer, of what decided there."""
+        """Return the origin of the rule that decided; if an authorizer decided, of the authorizer's own rule."""
         rule = self.outcome.rule
         if rule is None:
             return None
@@ -261,67 +264,67 @@ class Decision:
         return rule.origin if ruling is None or ruling.origin is None else ruling.origin
 
     def _rulings(self, rule: Rule) -> Iterator[Ruling]:
-        """Yield the rulings of authorizers that a rule asks, and that say the same as this decision."""
+        """Yield the rulings of the authorizers of a rule that agree with this decision."""
         asks = (ask for layer in self.layers for ask in layer.asks if ask.rule is rule)
         answers = (self.arrival.request.answers.get(ask.authorizer) for ask in asks)
         return (each for each in answers if isinstance(each, Ruling) and each.allowed == self.allowed)
 
     @property
     def location(self) -> str:
-        """File and line of the rule that decided, or that it was a default."""
+        """File and line of the rule that decided, or the word for a default."""
         span = self.span
         return span.location if span is not None else "a default"
 
     @property
     def status(self) -> int:
-        """Return the HTTP status that the client sees, 200 where it is allowed; 0 is a closed connection."""
+        """Return the HTTP status that the client sees, 200 for an allowed request; 0 is a closed connection."""
         return self.outcome.status
 
     @property
     def refusal(self) -> Refusal | int | None:
-        """Return how a denied client is refused; None where it is allowed. An authorizer may choose a status."""
+        """Return the refusal of a denied client; None for an allowed request. An authorizer may choose a status."""
         return None if self.allowed else _REFUSALS.get(self.status, self.status)
 
     @property
     def ruling(self) -> Ruling | None:
-        """Return the ruling that denied; None where no authorizer did, or one that gives no reasons."""
+        """Return the ruling that denied; None if no authorizer denied, or if it gives no reasons."""
         rule = None if self.allowed else self.outcome.rule
         return next(self._rulings(rule), None) if rule is not None else None
 
     def trace(self, nearest: int = 3) -> Trace:
-        """Evaluate again, step by step, and return what every layer and stage said."""
-        if self._trace is None or nearest != _NEAREST:
+        """Evaluate again, step by step, and return the result of every layer and stage."""
+        if self._trace is None or nearest != _MAX_NEAREST_RULES:
             made = trace(self.layers, self.arrival.request, nearest=nearest)
-            if nearest != _NEAREST:
+            if nearest != _MAX_NEAREST_RULES:
                 return made
             self._trace = made
         return self._trace
 
     @property
     def unknown(self) -> tuple[Attribute, ...]:
-        """Return the attributes that the question leaves out and that decide: with other values it may be allowed."""
+        """Return the unknown attributes that decide: with other values, the request may be allowed."""
         return () if self.allowed or self.is_fully_known else self.trace().unknown
 
     @property
     def is_fully_known(self) -> bool:
-        """Return whether everything is known of the request that any rule looks at."""
+        """Return whether all attributes of the request that rules look at are known."""
         values = self.arrival.request.values
         return all(attribute in values for layer in self.layers for attribute in layer.looks_at)
 
     @property
     def looks_at_protocol(self) -> bool:
-        """Return whether a layer on the way tells HTTP from bytes."""
+        """Return whether a layer on the way distinguishes HTTP from other bytes."""
         return any(APPLICATION in layer.looks_at for each in self._every for layer in each.at.layers)
 
     @property
     def leaves_protocol_open(self) -> bool:
-        """Return whether the question says nothing of HTTP, and a layer on the way tells HTTP from bytes."""
+        """Return whether the question may be HTTP or not, and a layer on the way distinguishes the two."""
         return not self.question.is_http and self.looks_at_protocol
 
     @property
     def reason(self) -> str:
         """Return the answer in one sentence."""
-        from eastgate.authority.reasons import reason_of  # tables need none
+        from eastgate.authority.reasons import reason_of  # decision tables need no trace
 
         return reason_of(self)
 
@@ -341,7 +344,7 @@ class Decision:
             "at": self.arrival.where,
             "ways": [{"at": where, "verdict": "allow" if allowed else "deny"} for where, allowed in self.ways],
             "complete": self.complete,
-            "unconsidered": [met.to_json() for met in self.unconsidered.matches if met.unread.part is None],
+            "unconsidered": [each.to_json() for each in self.unconsidered.matches if each.unread.part is None],
             "leftOut": [part.to_json() for part in parts_of(self.unconsidered.matches)],
             "rejectedPolicies": self.unconsidered.rejected,
             "enforcement": [each.to_json() for each in self.enforcement],

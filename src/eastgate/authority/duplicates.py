@@ -1,4 +1,4 @@
-"""The same object twice: whether its copies say the same, as far as Eastgate reads them, and where they differ."""
+"""The same object twice: whether its copies agree, and the fields in which they differ."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from eastgate.reading.manifests.document import content_of
 
 Path: TypeAlias = tuple[str | int, ...]
 
-_MOST_PATHS = 100  # differing fields that are tried
-_MOST_NAMED = 2
+_MAX_PATHS = 100  # differing fields that are tried
+_MAX_NAMED_FIELDS = 2
 
 
 def difference(first: Document, second: Document) -> str | None:
-    """Return the fields in which two documents of one object differ; None where they say the same.
+    """Return the fields in which two documents of one object differ; None if they agree.
 
-    A field that Eastgate does not read makes no difference. The fields are empty where they cannot be told.
+    A field that Eastgate does not read makes no difference. The fields are empty if they cannot be determined.
     """
     if dialects.unread(first) is not None or dialects.unread(second) is not None:
         same = _policy(first) == _policy(second)
     elif first.data is None or second.data is None:
         same = first.api_version == second.api_version and _policy(first) == _policy(second)
         if not same:
-            return _named(islice(_paths(_policy(first), _policy(second)), _MOST_NAMED))
+            return _named(islice(_paths(_policy(first), _policy(second)), _MAX_NAMED_FIELDS))
     else:
         return _difference_of_objects(first, second)
     return None if same else ""
@@ -44,9 +44,9 @@ def deciding(
     policies: Iterable[dialects.Policy],
     reporter: Reporter,
 ) -> list[tuple[Document, Diagnostic]]:
-    """Return the objects written twice that can change an answer: a Secret only beside what reads any.
+    """Return the objects written twice that can change an answer. A Secret counts only if a policy reads Secrets.
 
-    The errors about others are taken back.
+    The errors about other objects are removed.
     """
     several = list(twice)
     if any(isinstance(each, Gateway | MeshGateway) for each in objects):
@@ -58,10 +58,10 @@ def deciding(
     return [(document, error) for document, error in several if id(error) not in taken_back]
 
 
-def say_the_same(first: str, second: str) -> bool:
-    """Return whether two texts, each of one object, say the same. What cannot be read does not.
+def agree(first: str, second: str) -> bool:
+    """Return whether two texts, each of one object, agree. A text with errors agrees with none.
 
-    Objects of a kind that decides nothing always do.
+    Objects of a kind that decides nothing always agree.
     """
     one, other = (read_text("", text, positioned=dialects.reads, matters=dialects.matters) for text in (first, second))
     if one.reporter.errors or other.reporter.errors or len(one.documents) != len(other.documents):
@@ -80,20 +80,20 @@ def _difference_of_objects(first: Document, second: Document) -> str | None:
         return None  # at most one of them is about a mesh
     if declared is not None and declared == again:
         return None
-    return _named(islice(_deciding(first, second, declared), _MOST_NAMED))
+    return _named(islice(_deciding(first, second, declared), _MAX_NAMED_FIELDS))
 
 
 def _deciding(first: Document, second: Document, declared: object) -> Iterator[Path]:
-    """Yield the fields that make an object another one if they alone are taken over from its copy."""
-    for path in islice(_paths(first.data, second.data), _MOST_PATHS):
+    """Yield the fields that change the object if their value alone is replaced by that of the copy."""
+    for path in islice(_paths(first.data, second.data), _MAX_PATHS):
         if _declared(first, _taking_over(first.data, second.data, path)) != declared:
             yield path
 
 
 def _declared(document: Document, data: Plain) -> object:
-    """Return the object that a document with some content declares, without the annotations that decide nothing.
+    """Return the object that a document with this content declares, without the annotations that decide nothing.
 
-    A second manifest of a namespace is often there for one of those alone.
+    Often a second manifest of a namespace only adds such an annotation.
     """
     content = replace(document, data=cast("dict[str, Plain]", data))
     declared = interpret(cast("Manifest", content), Reporter(), document.default_namespace)
@@ -122,7 +122,7 @@ def _domains() -> tuple[str, ...]:
 
 
 def _policy(document: Document) -> Plain:
-    """Return what a policy says: its whole content, of its annotations only those that decide."""
+    """Return the content of a policy, with only the annotations that decide."""
     content = content_of(document)
     metadata = content.get("metadata") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(metadata, dict):

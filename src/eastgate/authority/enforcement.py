@@ -1,4 +1,4 @@
-"""The enforcer of each policy at a point: the proxy of a pod, a mesh that has policies written for them, or nothing."""
+"""The enforcer of each policy at a point: the proxy of a pod, a mesh with native policies, or nothing."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.document import content_of
 from eastgate.settings import Settings, Sidecars
 
-_MOST_NAMES = 5
+_MAX_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyEnforcement:
-    """The enforcement of some policies at a point: by a proxy or a mesh, or (`by` is None) by nothing, and the reason.
+    """The enforcement of some policies at a point: by a proxy or a mesh, or (`by` is None) by nothing, with the reason.
 
-    If it is not `certain`, the policies may be enforced there by `by`, or not at all. `ports` are those in doubt; none
-    where all are. `choices` of the `setting` would end the doubt. Without `policies` it is about a calling pod, which
-    would have no identity without `by`. `applies` is False where the policies select a pod that they cannot be about.
+    - If not `certain`: the policies may be enforced there by `by`, or not at all. One of the `choices` of the `setting`
+      decides which.
+    - `ports`: the ports in doubt; empty for all ports.
+    - Without `policies`: about a calling pod, which has an identity only with `by`.
+    - `applies` is False if the policies select a pod to which they cannot apply.
     """
 
     at: str
@@ -43,13 +45,13 @@ class PolicyEnforcement:
 
     @classmethod
     def of(cls, at: str, reading: ProxyReading, policies: tuple[PolicyRef, ...]) -> PolicyEnforcement:
-        """Return what a reading says about some of its policies at a place."""
+        """Return the part of a proxy reading that is about these policies at a place."""
         return cls(
             at, policies, reading.by, reading.why, reading.certain, reading.ports, reading.setting, reading.choices
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return it as plain data. `enforced` is null where it is not certain."""
+        """Return the enforcement as plain data. `enforced` is null if it is not certain."""
         return {
             "at": self.at,
             "policies": [str(ref) for ref in self.policies],
@@ -63,7 +65,7 @@ class PolicyEnforcement:
 class Enforcers:
     """Finds the enforcers of policies, and the status of policies.
 
-    It looks at the proxies of pods, and at policies that stand for others.
+    It considers the proxies of pods, and native policies that the controller wrote.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class Enforcers:
         self._document_of = document_of
 
     def at(self, point: Point) -> Iterator[PolicyEnforcement]:
-        """Yield the enforcement of policies at a point, if a dialect or the class of a Gateway tells it."""
+        """Yield the enforcement of policies at a point, if a dialect or the class of a Gateway determines it."""
         if isinstance(point, GatewayNamed):
             yield from self._at_gateway(point)
             return
@@ -102,8 +104,8 @@ class Enforcers:
                 if writing:
                     left.remove(ref)
                     mesh = dialect_of(writing[0]).name
-                    names = _listed([str(each.ref) for each in writing])
-                    yield PolicyEnforcement(where, (ref,), mesh, f"{names} stands for it")
+                    names = _list_names([str(each.ref) for each in writing])
+                    yield PolicyEnforcement(where, (ref,), mesh, f"the controller wrote {names} for it")
             if left:
                 yield PolicyEnforcement.of(where, reading, tuple(left))
 
@@ -115,7 +117,7 @@ class Enforcers:
                 yield str(policy.ref), condition
 
     def beside_network(self, key: str, directions: Iterable[Direction]) -> Iterator[PolicyEnforcement]:
-        """Yield the policies of the network that select a pod in its node's network, which they are not about."""
+        """Yield the network policies that select a pod in its node's network, to which they cannot apply."""
         workload = self._world.workloads.get(key)
         if workload is None or not workload.host_network or not self._engine.has_network_policies:
             return
@@ -140,7 +142,7 @@ class Enforcers:
                 yield PolicyEnforcement(where, ours, by, "its proxies are not Eastgate's", certain=False)
 
     def _standing_for(self, ref: PolicyRef, point: Point) -> list[Policy]:
-        """Return the policies at a point that the controller wrote for another: that one owns them."""
+        """Return the policies at a point that the controller wrote for another policy, which owns them."""
         uid = _metadata(self._document_of(ref)).get("uid")
         if not uid:
             return []
@@ -160,7 +162,7 @@ def _owners(document: Document | None) -> list[object]:
 
 
 def caller_doubts(layers: Iterable[Layer], values: Mapping[Attribute, Known]) -> Iterator[PolicyEnforcement]:
-    """Yield what is not certain about the calling pod of a request: whether it has a proxy to prove its identity."""
+    """Yield the doubt about the calling pod of a request: it may have no proxy to prove its identity."""
     for derivation in dict.fromkeys(each for layer in layers for each in layer.derivations):
         other = derivation.otherwise(values) if isinstance(derivation, Doubtful) else None
         if other is not None:
@@ -168,9 +170,9 @@ def caller_doubts(layers: Iterable[Layer], values: Mapping[Attribute, Known]) ->
 
 
 def unenforced_text(enforcement: Sequence[PolicyEnforcement]) -> str | None:
-    """Return a sentence about the policies that nothing enforces, and those that may not be; None without any.
+    """Return a sentence about the policies that nothing enforces and those that may not be enforced, or None.
 
-    `doubt_lines` are about those that a setting could tell.
+    `doubt_lines` handles the doubts that a setting can end.
     """
     places: dict[tuple[tuple[PolicyRef, ...], str | None, str, bool], list[str]] = {}
     for each in (each for each in enforcement if each.applies and not each.choices):
@@ -178,7 +180,7 @@ def unenforced_text(enforcement: Sequence[PolicyEnforcement]) -> str | None:
             places.setdefault((each.policies, each.by, each.why, each.certain), []).append(each.at)
     parts = list(inapplicable_lines(enforcement))
     for (policies, by, why, certain), ats in places.items():
-        names, where = _listed([str(ref) for ref in policies]), _listed(ats)
+        names, where = _list_names([str(ref) for ref in policies]), _list_names(ats)
         if certain:
             parts.append(f"nothing enforces {names} at {where}: {why} (NotEnforced)")
         else:
@@ -187,27 +189,27 @@ def unenforced_text(enforcement: Sequence[PolicyEnforcement]) -> str | None:
 
 
 def inapplicable_lines(enforcement: Iterable[PolicyEnforcement]) -> Iterator[str]:
-    """Yield a sentence about each pod that policies select and cannot be about."""
+    """Yield a sentence about each pod that policies select, but to which they cannot apply."""
     for each in enforcement:
         if not each.applies:
             verb = "does" if len(each.policies) == 1 else "do"
-            yield f"{_listed([str(ref) for ref in each.policies])} {verb} not apply to {each.at}: {each.why}"
+            yield f"{_list_names([str(ref) for ref in each.policies])} {verb} not apply to {each.at}: {each.why}"
 
 
 def doubt_lines(enforcement: Sequence[PolicyEnforcement]) -> Iterator[str]:
-    """Yield two lines about each doubt that a setting would end: what is not in force without a proxy."""
+    """Yield two lines about each doubt that a setting would end, with the policies that need a proxy."""
     places: dict[tuple[tuple[PolicyRef, ...], str], list[str]] = {}
     for each in enforcement:
         if each.choices:
             decides = f"--set {each.setting}={'|'.join(each.choices)}"
             places.setdefault((each.policies, decides), []).append(each.at)
     for (policies, decides), ats in places.items():
-        names = _listed([str(ref) for ref in policies])
+        names = _list_names([str(ref) for ref in policies])
         then = f"nothing enforces {names}" if policies else "the caller has no identity"
-        yield f"no manifest says whether {_listed(ats)} has a proxy: ALLOW needs both possibilities"
+        yield f"no manifest says whether {_list_names(ats)} has a proxy: ALLOW needs both possibilities"
         yield f"without a proxy, {then}; to state which: {decides}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+def _list_names(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

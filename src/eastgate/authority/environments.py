@@ -1,7 +1,7 @@
-"""The environments that paths hold, and the choice among them.
+"""The environments in folders, and the choice among them.
 
-Folders are searched for environments. A folder that holds one is read as a part of every environment, and so is every
-other path: a file, standard input, a kustomization of `-k`, a cluster. Environments of one name in two folders are one.
+Folders are searched for environments. A folder without environments is part of every environment, and so is every other
+path: a file, standard input, a kustomization of `-k`, a cluster. Environments of one name in two folders are one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from eastgate.authority.duplicates import say_the_same
+from eastgate.authority.duplicates import agree
 from eastgate.authority.leaving_out import part_of
 from eastgate.authority.reading import DocumentSource, ManifestError
 from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, did_you_mean
@@ -32,19 +32,19 @@ NO_ENVIRONMENT = Code(
 SEVERAL_ENVIRONMENTS = Code(
     "EG0403",
     "several environments",
-    "The folder deploys to several environments, and what is asked for is about one. Choose it with "
+    "The folder deploys to several environments, and the question is about one. Choose it with "
     '`--environment NAME`, or in Python with `environment="NAME"`.',
 )
 
 Path = str | os.PathLike[str]
-_MOST_NAMED = 12
+_MAX_NAMES = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deployment:
-    """What is read together: the paths, with environments in the places of their folders.
+    """A set of paths that is read together, with environments in the place of their folders.
 
-    `name` is None if everything is read as the paths say. `environments` are those that were found in the folders.
+    `name` is None without environments: the paths are read as they are. `environments` are those found in the folders.
     """
 
     name: str | None
@@ -56,7 +56,7 @@ class Deployment:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names by which it can be chosen: its own, or those of the environments that are read together."""
+        """Return the names by which the deployment can be chosen: its own, or those of the environments in it."""
         return (self.name,) if self.name is not None else tuple(each.name for each in self.environments)
 
 
@@ -67,10 +67,9 @@ def deployments(
     options: RepositoryOptions | None = None,
     reporter: Reporter | None = None,
 ) -> list[Deployment]:
-    """Return the deployments that paths hold and, if there are patterns, that one of them matches.
+    """Return the deployments that the paths hold. With patterns, return those that match.
 
-    What is wrong with the files that declare environments goes to `reporter`. Raises ManifestError if a pattern matches
-    none.
+    Errors in the files that declare environments go to `reporter`. Raises ManifestError if a pattern matches none.
     """
     given = tuple(paths)
     found = _find(given, bounds, options, Reporter() if reporter is None else reporter)
@@ -84,7 +83,7 @@ def deployments(
 
 
 def chosen(found: Sequence[Deployment], patterns: Sequence[str]) -> list[Deployment]:
-    """Return those whose names some pattern matches; all without patterns. Raises ManifestError as `deployments`."""
+    """Return the deployments whose names match a pattern; all without patterns. Raises ManifestError."""
     if not patterns:
         return list(found)
     names = {deployment: deployment.names for deployment in found}
@@ -93,9 +92,9 @@ def chosen(found: Sequence[Deployment], patterns: Sequence[str]) -> list[Deploym
 
 
 def _sharing(deployments: list[Deployment]) -> list[Deployment]:
-    """Return several deployments with environments whose builds are done together."""
+    """Return several deployments that share the builds of their environments."""
     if len(deployments) == 1:
-        return deployments  # may be read again when files have changed
+        return deployments  # files may have changed, and are read again
     from eastgate.reading.repository.builds import share
 
     shared = share([environment for each in deployments for environment in each.environments])
@@ -110,7 +109,7 @@ def _sharing(deployments: list[Deployment]) -> list[Deployment]:
 
 
 def _deployment(name: str, paths: Sequence[Path], found: dict[Path, list[Environment]]) -> Deployment:
-    """Return one of several deployments: the environments of this name, and the paths that every one has."""
+    """Return one of several deployments: the environments of this name, and the paths that belong to all."""
     read: list[Path] = []
     environments: list[Environment] = []
     for path in paths:
@@ -140,9 +139,9 @@ def only_deployment(
 
 
 def several_environments(names: Sequence[str], way_out: Callable[[str], str]) -> Diagnostic:
-    """Return the diagnostic that lists environments of which one must be chosen."""
-    shown = ", ".join(map(printable, names[:_MOST_NAMED]))
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    """Return the diagnostic that lists the environments and asks the user to choose one."""
+    shown = ", ".join(map(printable, names[:_MAX_NAMES]))
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     message = f"there are {len(names)} environments: {shown}{more}"
     return Diagnostic(SEVERAL_ENVIRONMENTS, message, None, way_out(printable(names[0])))
 
@@ -160,15 +159,15 @@ def _find(
     for folder in folders:
         if not isinstance(folder, Environment):
             findings = Reporter()
-            there = find_environments([folder], bounds, findings, options or RepositoryOptions(), say_the_same)
+            there = find_environments([folder], bounds, findings, options or RepositoryOptions(), agree)
             reporter.diagnostics += [finding for finding in findings if not finding.is_error]
-            # What is read as the folder that it is reports its errors itself
+            # A folder that is read as a whole reports its errors itself
             found[folder] = there if _is_its_folder(there) else [_without(each, findings.errors) for each in there]
     return found
 
 
 def _without(environment: Environment, errors: Sequence[Diagnostic]) -> Environment:
-    """Return an environment without what cannot be read of its folder: any of that may belong to it."""
+    """Return an environment without those parts of its folder that cannot be read: they may belong to it."""
     if not errors:
         return environment
     return replace(environment, left_out=(*environment.left_out, *(part_of([error]) for error in errors)))
@@ -179,7 +178,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _whole(path: Path, found: dict[Path, list[Environment]]) -> Path:
-    """Return what is read for a path that holds one environment: the folder itself where that is the same."""
+    """Return the source to read for a path that holds one environment: the folder itself if that is the same."""
     environments = found.get(path, [])
     return path if len(environments) != 1 or _is_its_folder(environments) else environments[0]
 
@@ -193,7 +192,7 @@ def _is_its_folder(environments: Sequence[Environment]) -> bool:
 
 
 def _matching(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
-    """Return the names that some pattern matches. Raises ManifestError for patterns that match none."""
+    """Return the names that match a pattern. Raises ManifestError for a pattern that matches no name."""
     matched: set[str] = set()
     errors = []
     for pattern in patterns:
@@ -208,6 +207,6 @@ def _matching(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
 
 def _not_there(pattern: str, names: Sequence[str]) -> Diagnostic:
     near = did_you_mean(pattern, names)
-    shown = ", ".join(map(printable, names[:_MOST_NAMED])) + (", .." if len(names) > _MOST_NAMED else "")
+    shown = ", ".join(map(printable, names[:_MAX_NAMES])) + (", .." if len(names) > _MAX_NAMES else "")
     help_ = f"did you mean {near}?" if near else f"write {shown}" if names else "environments are those of folders"
     return Diagnostic(NO_ENVIRONMENT, f"there is no environment `{printable(pattern)}`", None, help_)

@@ -1,6 +1,7 @@
-"""Diagnostics that need everything that was read, kept up to date.
+"""Diagnostics that need all manifests, kept up to date.
 
-A dialect is asked again where one of its policies has changed, or an object of a kind that its findings depend on.
+A dialect examines its policies again after a change of one of them, or of an object of a kind that its findings depend
+on.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from eastgate.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class ExaminationFindings:
-    """The diagnostics of an examination, each with its policy, and the policies that have no errors any more."""
+    """The diagnostics of an examination, each with its policy, and the policies whose errors have gone."""
 
     found: list[tuple[Policy | None, Diagnostic]] = field(default_factory=list)
     mended: list[Policy] = field(default_factory=list)
 
     @property
     def errors(self) -> dict[PolicyRef | None, list[Diagnostic]]:
-        """Return the errors by policy. None has those that no policy has."""
+        """Return the errors by policy. The key None has errors that belong to no policy."""
         errors: dict[PolicyRef | None, list[Diagnostic]] = {}
         for policy, finding in self.found:
             if finding.is_error:
@@ -37,14 +38,14 @@ class ExaminationFindings:
 class PolicyExamination:
     """The policies of each dialect that examines its own. `unfit` are those with errors.
 
-    `unfounded` are errors, by dialect, in what a cluster says about all policies, such as the configuration of a mesh:
-    they must not stop answers about everything else.
+    `data_errors` are errors, by dialect, in cluster data about all policies, such as the configuration of a mesh. They
+    must not stop answers about everything else.
     """
 
     settings: Settings
     policies: Mapping[str, Mapping[PolicyRef, Policy]] = field(default_factory=dict)
     unfit: Mapping[PolicyRef, Policy] = field(default_factory=dict)
-    unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
+    data_errors: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -52,9 +53,9 @@ class PolicyExamination:
         settings: Settings,
         policies: Iterable[Policy],
         unfit: Iterable[Policy],
-        unfounded: Mapping[str, list[Diagnostic]],
+        data_errors: Mapping[str, list[Diagnostic]],
     ) -> PolicyExamination:
-        """Return the examination of policies that were examined when they were read."""
+        """Return the examination of policies that were examined while they were read."""
         unfit_by_ref = {policy.ref: policy for policy in unfit}
         known = {policy.ref: policy for policy in policies} | unfit_by_ref
         by_dialect = {
@@ -62,16 +63,16 @@ class PolicyExamination:
             for dialect in DIALECTS
             if dialect.examine is not None
         }
-        return cls(settings, by_dialect, unfit_by_ref, unfounded)
+        return cls(settings, by_dialect, unfit_by_ref, data_errors)
 
     def after(
         self, put: Collection[Policy], gone: Collection[PolicyRef], kinds: Collection[str], world: World
     ) -> tuple[PolicyExamination, ExaminationFindings]:
-        """Return the examination after a change of policies and of objects of these kinds, and what it found.
+        """Return the examination after a change of policies and of objects of these kinds, and its findings.
 
-        `gone` are the policies that are removed or replaced; `world` has the objects as they are now.
+        `gone` are the policies that are removed or replaced; `world` has the current objects.
         """
-        policies, unfounded, findings = {**self.policies}, {**self.unfounded}, ExaminationFindings()
+        policies, data_errors, findings = {**self.policies}, {**self.data_errors}, ExaminationFindings()
         unfit = {ref: policy for ref, policy in self.unfit.items() if ref not in gone}
         for dialect in DIALECTS:
             if dialect.examine is None:
@@ -87,14 +88,14 @@ class PolicyExamination:
                 continue
             examined = [*dialect.examine(known.values(), self.settings, world)]
             policies[dialect.name] = known
-            unfounded[dialect.name] = [finding for policy, finding in examined if _is_unfounded(policy, finding)]
-            findings.found.extend(pair for pair in examined if not _is_unfounded(*pair))
+            data_errors[dialect.name] = [finding for policy, finding in examined if _is_data_error(policy, finding)]
+            findings.found.extend(pair for pair in examined if not _is_data_error(*pair))
             wrong = {policy.ref for policy, finding in examined if policy is not None and finding.is_error}
             findings.mended.extend(unfit.pop(ref) for ref in [*unfit] if ref in known and ref not in wrong)
             unfit |= {ref: known[ref] for ref in wrong}
-        return PolicyExamination(self.settings, policies, unfit, unfounded), findings
+        return PolicyExamination(self.settings, policies, unfit, data_errors), findings
 
 
-def _is_unfounded(policy: Policy | None, finding: Diagnostic) -> bool:
+def _is_data_error(policy: Policy | None, finding: Diagnostic) -> bool:
     in_cluster = finding.span is not None and finding.span.source.is_object
     return policy is None and finding.is_error and in_cluster

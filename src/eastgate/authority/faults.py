@@ -1,4 +1,4 @@
-"""Documents that do not count as they are written: why, what they close, and what they may be about."""
+"""Documents that cannot be used as written: the reason, and the objects that they close or may affect."""
 
 from __future__ import annotations
 
@@ -30,38 +30,40 @@ from eastgate.reading.repository import LeftOut
 from eastgate.settings import Settings
 
 UNFILLED = "they have placeholders; fill these in, or leave the files out: --exclude"
-_AT_HOME = frozenset({"ConfigMap", "Secret", "ServiceAccount"})  # they are about their namespace
+_NAMESPACE_ONLY_KINDS = frozenset(
+    {"ConfigMap", "Secret", "ServiceAccount"}
+)  # objects of these kinds affect only their namespace
 
 
 class FaultReason(enum.StrEnum):
-    """Why a document does not count as it is written."""
+    """The reason why a document cannot be used as written."""
 
-    POLICY = "policy"  # a policy has errors: it closes what it targets
-    ROUTE = "route"  # a route has errors: it closes where it is attached
-    TWICE = "twice"  # an object contradicts another document of the same name: nobody knows which exists
+    POLICY = "policy"  # a policy has errors: it closes its targets
+    ROUTE = "route"  # a route has errors: it closes its parents
+    TWICE = "twice"  # two documents of one name contradict each other: which of them exists is unknown
     OBJECT = "object"  # any other object has errors
-    KEPT = "kept"  # a policy, or what closes like one, has errors, and the one that was read before stays in force
-    LEFT_OUT = "left out"  # any object that is left out: answers that it could change say so
+    KEPT = "kept"  # a document has errors, and its earlier version stays in force
+    LEFT_OUT = "left out"  # any object that is left out: an answer that it could change tells so
 
 
 @dataclass(slots=True)
 class Fault:
-    """A document that does not count as it is written, and its errors."""
+    """A document that cannot be used as written, and its errors."""
 
     document: Document
     reason: FaultReason
     errors: list[Diagnostic]
     settings: Settings = field(default_factory=Settings)
     unfit: Policy | None = None
-    """The policy by itself, where it is wrong only beside everything else."""
+    """The policy as read, if it has errors only beside everything else."""
     targets: tuple[Target, ...] | None = None
-    """What it closes, or may be about, where that is known better than the document says."""
+    """The targets that it closes or may affect, if they are known better than from the document."""
     is_unfilled: bool = False
-    """Whether it has placeholders, and nothing else is wrong: somebody, or a tool, has yet to fill them in."""
+    """Whether its only fault are placeholders, which a person or a tool has yet to fill in."""
 
     @classmethod
     def of_head(cls, document: Document, settings: Settings, errors: list[Diagnostic] | None = None) -> Fault:
-        """Return the fault of an object of which only the head could be read. A policy closes its namespace."""
+        """Return the fault of an object whose head alone could be read. A policy closes its namespace."""
         is_policy = dialects.is_policy(document)
         fault = cls(document, FaultReason.POLICY if is_policy else FaultReason.OBJECT, errors or [], settings)
         if not is_policy and (dialects.unread(document) is not None or stays_in_namespace(document)):
@@ -70,12 +72,12 @@ class Fault:
 
     @property
     def closes(self) -> bool:
-        """Return whether it closes what it targets, or may be about."""
+        """Return whether the document closes its targets, or the objects that it may affect."""
         return self.reason in (FaultReason.POLICY, FaultReason.ROUTE, FaultReason.TWICE)
 
     @property
     def policy(self) -> RejectedPolicy:
-        """Return the policy that closes what the document targets."""
+        """Return the policy that closes the targets of the document."""
         policy = dialects.reject(self.document, self.errors, self.settings)
         policy = replace(policy, is_unfilled=self.is_unfilled)
         if self.targets is not None:
@@ -85,7 +87,7 @@ class Fault:
         return policy
 
     def left_out(self, why: str | None = None) -> Unread:
-        """Return the object as one that is left out, about all that it may be about."""
+        """Return the object as a part that is left out, about everything that it may affect."""
         document, errors = self.document, self.errors
         more = f" and {len(errors) - 1} more error{'s' if len(errors) > 2 else ''}" if len(errors) > 1 else ""
         span = (errors[0].span if errors else None) or document.span
@@ -96,14 +98,14 @@ class Fault:
 
     @property
     def _reason(self) -> str:
-        """Return what the reasons of several such documents have in common."""
+        """Return the reason that several such documents share."""
         if self.is_unfilled:
             return UNFILLED
         return "they are written twice, with different content" if self.reason is FaultReason.TWICE else ""
 
 
 def lost_text(finding: Diagnostic) -> Unread:
-    """Return a text that has to be rendered first, about anything."""
+    """Return a text with placeholders, which must be rendered first, as a part that may affect anything."""
     where, text = (finding.span.location, finding.span.source.text) if finding.span is not None else ("", None)
     part = LeftOut("a document", where, f"{finding.message}; {finding.help}", reason=UNFILLED)
     return lost_part(part, finding.span, text=text)
@@ -115,7 +117,7 @@ def ref_of_document(document: Document) -> PolicyRef:
 
 
 def ref_of_id(name: ObjectId) -> PolicyRef:
-    """Return the name of an object that exists."""
+    """Return the name of an object of the world, as a policy reference."""
     return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
 
 
@@ -125,18 +127,18 @@ def described(document: Document) -> str:
 
 
 def has_no_namespace(document: Document) -> bool:
-    """Return whether nobody knows in which namespace a namespaced object is."""
+    """Return whether the namespace of a namespaced object is invalid, and so unknown."""
     return document.namespace is not None and dns_label_problem(document.namespace) is not None
 
 
 def about(fault: Fault) -> tuple[tuple[Target, ...], bool]:
-    """Return what an object with errors may be about, and whether that is only at gateways."""
+    """Return the targets that an object with errors may affect, and whether they are only at gateways."""
     document = fault.document
     if document.kind == "Namespace" and not document.group:
         return (Everything(document.name if dns_label_problem(document.name) is None else None),), False
     if has_no_namespace(document):
         return (Everything(None),), False
-    if not document.group and document.kind in _AT_HOME and not _is_selected(document):
+    if not document.group and document.kind in _NAMESPACE_ONLY_KINDS and not _is_selected(document):
         return (Everything(document.home),), False
     if fault.reason is FaultReason.ROUTE and (gateways := _gateways(document)):
         return (RouteNamed(document.home, document.name, document.kind), *gateways), True
@@ -152,7 +154,7 @@ def _is_selected(document: Document) -> bool:
 
 
 def _gateways(document: Document) -> tuple[Target, ...]:
-    """Return the Gateways that a route is attached to; none where it is attached to something else, or may be."""
+    """Return the Gateways that a route is attached to; empty if it is, or may be, attached to something else."""
     content = content_of(document)
     spec = content.get("spec") if isinstance(content, dict) else None
     refs = spec.get("parentRefs") if isinstance(spec, dict) else None
@@ -173,8 +175,8 @@ FAULTY = UnreadKind("", "object with errors", UnreadEffect.CHANGE, EnforcementPl
 
 
 def is_left_out(document: Document) -> bool:
-    """Return whether an object with errors is left out, rather than stopping everything: where a cluster has it.
+    """Return whether an object of a cluster with errors is left out, so that it does not stop all answers.
 
-    A route is not: it closes where it is attached.
+    A route is never left out: it closes its parents.
     """
     return isinstance(origin_of(document), RenderedObject) and not dialects.is_route(document)

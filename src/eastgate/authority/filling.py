@@ -1,4 +1,4 @@
-"""Questions with values for what they leave out."""
+"""Questions with values for the attributes that they leave out."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ PARTS: dict[Attribute, str] = {
     ADDRESS: "source_ip",
     FORWARDED_ADDRESS: "forwarded_for",
 }
-"""The parts of a question that have the values of attributes."""
+"""The field of a question that holds the value of each attribute."""
 _FORMS: dict[AttributeKind, str] = {
-    AttributeKind.PATH: "path",  # in whatever form a proxy compares it
+    AttributeKind.PATH: "path",  # in every form in which a proxy compares it
     AttributeKind.TARGET: "path",
     AttributeKind.URL_PATH: "path",
     AttributeKind.AUTHORITY: "host",
     AttributeKind.PACKET_SOURCE: "source_ip",
 }
-_FRESH = "any-other"  # a name that no rule has
-_NO_HEADERS = {"accept": "application/json"}  # the headers of a request without any that rules look at
+_UNNAMED_VALUE = "any-other"  # a name that no rule has
+_NO_HEADERS = {"accept": "application/json"}  # the headers of a request without any header that rules look at
 
 
 def with_values(question: Question, values: Mapping[Attribute, Known]) -> Question:
-    """Return the question with these values of what it leaves out. A value that no rule names becomes `any-other`."""
+    """Return the question with these values for attributes that it leaves out. A value in no rule is `any-other`."""
     parts: dict[str, object] = {}
     headers, claims = dict(question.headers or {}), dict(question.claims or {})
     pairs: list[str] = []
     for attribute, value in values.items():
-        texts = [str(each).replace(OTHER, _FRESH) for each in _each(value)]
+        texts = [str(each).replace(OTHER, _UNNAMED_VALUE) for each in _each(value)]
         part = PARTS.get(attribute) or _FORMS.get(attribute.kind)
         if part is not None and texts:
             parts[part] = value if isinstance(value, int) else _spelled(part, texts[0])
@@ -72,7 +72,7 @@ def with_values(question: Question, values: Mapping[Attribute, Known]) -> Questi
     elif absent & {AttributeKind.CLAIM, AttributeKind.TOKEN} and question.headers is None and question.token is None:
         parts["no_token"] = True
     if question.is_bare_message and not parts.keys().isdisjoint(("path", "host", "headers")):
-        parts.setdefault("method", "POST")  # as it is without them
+        parts.setdefault("method", "POST")  # as the value is without them
     if values.get(APPLICATION) == "http" and not question.is_http:
         parts.setdefault("method", "GET")
     return replace(question, **parts)  # type: ignore[arg-type]
@@ -86,5 +86,5 @@ def _spelled(part: str, text: str) -> str:
     if part == "path":
         return text if text.startswith("/") or text == "*" else f"/{text}"
     if part in ("host", "sni"):
-        return f"{text}.example" if text == _FRESH else text
+        return f"{text}.example" if text == _UNNAMED_VALUE else text
     return text

@@ -1,4 +1,4 @@
-"""Decisions apart from their authority: what a pickle or a copy holds, in another process and after every change."""
+"""Decisions without their authority: the content of a pickle or a copy, for another process and after every change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from eastgate.authority.decisions import Decision
 
-_WORKED_OUT = (
+_DERIVED_PROPERTIES = (
     "arrival",
     "conditions",
     "deciding_point",
@@ -22,13 +22,13 @@ _WORKED_OUT = (
 )
 """The properties that a decision derives from its authority's programs."""
 _STORED = ("_audit", "_outcome", "_trace", "allowed", "layers", "question", "unconsidered")
-_PLAIN = ("builtins", "eastgate")
+_PICKLED_PACKAGES = ("builtins", "eastgate")
 
 
 class KeptDecision(Decision):
     """A decision that was made in another process, or before a change."""
 
-    __slots__ = ("_pickled", *_WORKED_OUT)
+    __slots__ = ("_pickled", *_DERIVED_PROPERTIES)
 
     def __init__(self, pickled: bytes) -> None:
         self._pickled = pickled
@@ -40,7 +40,7 @@ class KeptDecision(Decision):
 
 
 class NotKept:
-    """What stands for a function or a key in a decision that is kept: all that needs it has been worked out."""
+    """A placeholder for a function or a key in a kept decision. Everything that needs it has been computed."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -50,10 +50,10 @@ class NotKept:
 
 
 def keep(decision: Decision) -> bytes:
-    """Return all that a decision says as a pickle, also what it finds out only when it is asked for."""
+    """Return a pickle of all properties of a decision, including those computed on first access."""
     for find_out in (lambda: decision.audit, lambda: decision.outcome, decision.trace):
         find_out()
-    parts = {name: getattr(decision, name) for name in (*_STORED, *_WORKED_OUT)}
+    parts = {name: getattr(decision, name) for name in (*_STORED, *_DERIVED_PROPERTIES)}
     arrival = decision.arrival
     parts["arrival"] = arrival._replace(entry=replace(arrival.entry, condition=None, guard=None))
     file = BytesIO()
@@ -63,10 +63,10 @@ def keep(decision: Decision) -> bytes:
 
 class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
-        """Leave out what no pickle can have: functions made by policies, and objects of libraries."""
+        """Leave out values that cannot be pickled: functions made by policies, and objects of libraries."""
         if isinstance(value, FunctionType):
             return (NotKept, (value.__qualname__,)) if "<locals>" in value.__qualname__ else NotImplemented
-        if not isinstance(value, type) and type(value).__module__.partition(".")[0] not in _PLAIN:
+        if not isinstance(value, type) and type(value).__module__.partition(".")[0] not in _PICKLED_PACKAGES:
             try:
                 value.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
             except TypeError:

@@ -1,8 +1,8 @@
-"""Leaves out what cannot be read, so that the rest of the manifests has answers.
+"""Leaves out parts that cannot be read, so that the rest of the manifests has answers.
 
-An object with errors, a file with bad syntax, a chart: each becomes an object that is not read, about all that it may
-be about, so that an answer which it could change says so. A policy with errors is none of these: it closes what it
-targets, also if only its head can be read.
+An object with errors, a file with bad syntax, a chart: each becomes an unread object, about everything that it may
+affect. An answer that it could change tells so. A policy with errors is not left out: it closes its targets, even if
+only its head can be read.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from eastgate.cluster.unread.left_out import diagnose_left_out
 from eastgate.reading.manifests import Document, codes
 from eastgate.reading.repository import LeftOut
 
-_REFUSED = frozenset({codes.BAD_PATTERN, codes.EMPTY_FOLDER, codes.EMPTY_INPUT, codes.KUSTOMIZATION_NAMED})
-"""Errors in what was asked for, and not in what was found."""
+_INPUT_ERRORS = frozenset({codes.BAD_PATTERN, codes.EMPTY_FOLDER, codes.EMPTY_INPUT, codes.KUSTOMIZATION_NAMED})
+"""Errors in the user's request (a pattern, an empty folder), not in the files."""
 
 
 def leave_out(manifests: Manifests) -> None:
-    """Leave out what cannot be read. Without anything else, and for wrong options, the errors stay.
+    """Leave out parts that cannot be read. If nothing else remains, or an option is wrong, the errors stay.
 
-    Afterwards `Manifests.strays` has the errors that no answer does without.
+    Afterwards `Manifests.unattributed_errors` has the errors that stop every answer.
     """
     if not _has_something(manifests):
         parts = [part for part in manifests.unbuilt if part.can_decide]
         manifests.reporter.diagnostics.extend(diagnose_left_out(parts) if not manifests.reporter.errors else ())
         return
     refused = {id(error) for error in manifests.refused}
-    if any(id(error) in refused or error.code in _REFUSED for error in manifests.strays):
+    if any(id(error) in refused or error.code in _INPUT_ERRORS for error in manifests.unattributed_errors):
         return
-    for document, error in manifests.torn:
+    for document, error in manifests.head_only:
         manifests.faults.append(Fault.of_head(document, manifests.settings, [error]))
     for document, error in manifests.twice:
         _close_both(manifests, document, error)
-    manifests.torn, manifests.twice = [], []
+    manifests.head_only, manifests.twice = [], []
     for fault in manifests.faults:
         if fault.reason is FaultReason.TWICE and fault.targets is None:
-            _narrow(manifests, fault)
+            _close_only_itself(manifests, fault)
         elif _is_left_out(fault):
             _leave_out_object(manifests, fault)
     _leave_out_rest(manifests)
@@ -69,7 +69,7 @@ def _has_something(manifests: Manifests) -> bool:
 
 
 def _is_left_out(fault: Fault) -> bool:
-    """Return whether an object with errors is left out. Else it closes what it targets, or may be about."""
+    """Return whether an object with errors is left out. Otherwise it closes the objects that it may affect."""
     if fault.reason is FaultReason.OBJECT:
         return True
     if not fault.is_unfilled or fault.reason is FaultReason.TWICE:
@@ -86,7 +86,7 @@ def _leave_out_object(manifests: Manifests, fault: Fault) -> None:
 
 
 def _close_both(manifests: Manifests, document: Document, error: Diagnostic) -> None:
-    """Close what either of two policies of one name targets. What may install a mesh is no policy, and left out."""
+    """Close the targets of two different policies of one name. Leave out an object that may install a mesh."""
     if not dialects.is_policy(document):
         return
     ref = ref_of_document(document)
@@ -105,10 +105,10 @@ def _close_both(manifests: Manifests, document: Document, error: Diagnostic) -> 
     fault.targets = tuple(dict.fromkeys([*(fault.targets or ()), *(target for some in targets for target in some)]))
 
 
-def _narrow(manifests: Manifests, fault: Fault) -> None:
-    """Close an object that is written twice, and not all that it may be about: those answers say so."""
+def _close_only_itself(manifests: Manifests, fault: Fault) -> None:
+    """Close only the object that is written twice. Answers about other objects that it may affect name it as unread."""
     document = fault.document
-    closed = _itself(document)
+    closed = _as_target(document)
     if closed is None:
         _leave_out_object(manifests, fault)
         return
@@ -116,8 +116,8 @@ def _narrow(manifests: Manifests, fault: Fault) -> None:
     fault.targets = (closed,)
 
 
-def _itself(document: Document) -> Target | None:
-    """Return an object as a target; None where it is none, or its name is no name."""
+def _as_target(document: Document) -> Target | None:
+    """Return an object as a target; None if it is not one, or if its name is invalid."""
     namespace, name = document.home, document.name
     if dns_label_problem(namespace) is not None:
         return None
@@ -141,18 +141,18 @@ def _itself(document: Document) -> Target | None:
 
 
 def _leave_out_rest(manifests: Manifests) -> None:
-    """Leave out the errors that are in no object: a text that cannot be read, or a whole part."""
-    strays = manifests.strays
+    """Leave out errors that belong to no object: a text that cannot be read, or a whole part."""
+    unattributed = manifests.unattributed_errors
     by_file: dict[str, list[Diagnostic]] = {}
-    for error in strays:
+    for error in unattributed:
         by_file.setdefault(error.span.file if error.span is not None else f" {id(error)}", []).append(error)
     for errors in by_file.values():
         manifests.unread.objects.append(lost_part(part_of(errors), errors[0].span, text=_text(errors)))
-        manifests.set_aside.update(map(id, errors))
+        manifests.left_out_errors.update(map(id, errors))
 
 
 def part_of(errors: Sequence[Diagnostic]) -> LeftOut:
-    """Return the part that errors are about: a text, or all that nothing more is known of."""
+    """Return the part that errors are about: a text, or a part known only by its error."""
     error = errors[0]
     more = f" and {len(errors) - 1} more errors" if len(errors) > 1 else ""
     if error.span is None:

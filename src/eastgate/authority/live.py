@@ -1,4 +1,4 @@
-"""Requests that are waiting: where they arrive, to be decided there with the answers that authorizers give."""
+"""Waiting requests: their arrivals, to be decided there with the answers of authorizers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from eastgate.ir.attributes import IDENTITY, PORT, Attribute
 
 @dataclass(frozen=True, slots=True)
 class LiveQuestion:
-    """A question about a request that is waiting, and what is known of it beside.
+    """A question about a waiting request, and further known attributes.
 
-    `values` are more known attributes. Attributes of `unknown` are unknown, whatever the question says. A header that
-    the question does not have is absent if `shown_headers` has its name (None: every name), else unknown.
+    `values` are more known attributes. Attributes of `unknown` are unknown, even if the question has them. A header
+    that the question does not have is absent if `shown_headers` has its name (None: every name), and otherwise unknown.
     """
 
     question: Question
@@ -47,22 +47,22 @@ class LiveQuestion:
 
 
 class LiveArrivals:
-    """Where a request that is waiting arrives, and what is known of it there.
+    """The arrivals of a waiting request, with their known attributes.
 
-    It can be decided again and again, with more answers and with other messages, until something changes.
+    They can be decided again and again, with more answers and other messages, until something changes.
     """
 
     __slots__ = ("_arrivals", "_decider", "_live", "_version")
 
     def __init__(self, authority: Authority, live: LiveQuestion) -> None:
-        """Find where it arrives. Raises QuestionError where it cannot be told."""
+        """Find the arrivals of the request. Raises QuestionError if they cannot be determined."""
         self._decider = decider_of(authority)
         self._live = live
         self._version = self._decider.version
         self._arrivals = tuple(self._arrive())
 
     def _arrive(self) -> Iterator[tuple[EntryPoint, PointPrograms, dict[Attribute, Known]]]:
-        """Yield each place with what is known of a request there. Raises QuestionError where it cannot be told."""
+        """Yield each entry with the known attributes of a request there. Raises QuestionError if it is unknown."""
         live, decider, question = self._live, self._decider, self._live.question
         given = {**request_values(question), **live.values}
         shared = {name: value for name, value in given.items() if name not in live.unknown}
@@ -75,24 +75,24 @@ class LiveArrivals:
                 live.leave_out_others(values, at.fields)
                 at.complete(values, question)
                 if PORT not in values and PORT not in at.looked_at:
-                    values[PORT] = None  # whatever it is, and what is known is decided faster
+                    values[PORT] = None  # any value does, and a known one is decided faster
                 yield entry, at, values
 
     @property
     def is_current(self) -> bool:
-        """Tell whether nothing has changed since."""
+        """Return whether nothing has changed since."""
         return self._version == self._decider.engine.version
 
     @property
     def looked_at(self) -> frozenset[Attribute]:
-        """Return the attributes that can change what is enforced there."""
+        """Return the attributes that can change the enforced decision at the arrivals."""
         return frozenset[Attribute]().union(*(at.looked_at for _, at, _ in self._arrivals))
 
     def decide(self, answers: LiveAnswers, message: Question | None = None) -> Decision:
-        """Return what is enforced, with the answers that authorizers gave. Raises Pending where one is missing.
+        """Return the enforced decision, with the answers that authorizers gave. Raises Pending if an answer is missing.
 
-        `message` is the question with one of several messages. Raises QuestionError where it cannot be told which
-        policies apply.
+        `message` is the question with one of several messages. Raises QuestionError if the applicable policies are
+        unknown.
         """
         question, more = (self._live.question, {}) if message is None else (message, message_values(message))
         decided: list[ArrivalVerdict] = []
@@ -103,10 +103,10 @@ class LiveArrivals:
             request = without_http(values) if entry.hides_http else Request(values, question.external_auth)
             asks = at.asks and not entry.hides_http
             joined = answers.attach_to(request, at.authorizers) if asks else request
-            is_asked = IDENTITY in values or IDENTITY in at.looked_at  # else what is known is decided faster
+            is_asked = IDENTITY in values or IDENTITY in at.looked_at  # a known value is decided faster
             verdict = at.decide(Arrival(entry, joined if is_asked else joined.with_value(IDENTITY, None)))
             settled = answers.with_used_answers(joined) if asks else request
             decided.append(verdict._replace(arrival=Arrival(entry, settled)))
             if not verdict.allowed:
-                break  # nobody else is asked
+                break  # no other authorizer is asked
         return self._decider.answer(question, decided)

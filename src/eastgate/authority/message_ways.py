@@ -1,4 +1,4 @@
-"""Asks about one request on each way that a question with an MCP message and nothing of HTTP may take."""
+"""Asks about one request on each way of a question that has an MCP message and no HTTP attributes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from eastgate.ir.symbolic.cells import OTHER
 from eastgate.ir.symbolic.trees import truth
 from eastgate.ir.symbolic.witnesses import GaveUp, witness
 
-_MOST_WAYS = 200  # number of ways to ask about
+_MAX_WAYS = 200  # number of ways to ask about
 _PATHS = ("/", "/mcp")  # usual paths, for a way that any path takes
-_FRESH = "any-other"  # a name that no rule has
-_NO_HEADERS = {"accept": "application/json"}  # the headers of a request without any that routes look at
+_UNNAMED_VALUE = "any-other"  # a name in no rule
+_NO_HEADERS = {"accept": "application/json"}  # the headers of a request without any header that routes look at
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class AskedWay:
 
 def ask_ways(question: Question, authority: Authority) -> list[AskedWay]:
     """Ask about one request on each way that a question may take, if such a request is found."""
-    return [asked for way in islice(authority.ways(question), _MOST_WAYS) if (asked := _ask(question, way, authority))]
+    return [asked for way in islice(authority.ways(question), _MAX_WAYS) if (asked := _ask(question, way, authority))]
 
 
 def _ask(question: Question, way: tuple[str, Predicate, bool], authority: Authority) -> AskedWay | None:
@@ -73,7 +73,7 @@ def _with_http(question: Question, values: Mapping[Attribute, Known]) -> Questio
 
 
 def _host(text: str) -> str:
-    return f"{text}.example" if text == _FRESH else text
+    return f"{text}.example" if text == _UNNAMED_VALUE else text
 
 
 def _path(values: Mapping[Attribute, Known]) -> str:
@@ -90,4 +90,4 @@ def _path(values: Mapping[Attribute, Known]) -> str:
 def _texts(value: Known) -> Iterator[str]:
     """Yield each value of an attribute. A value that no rule names becomes `any-other`."""
     for each in value if isinstance(value, tuple) else () if value is None else (value,):
-        yield str(each).replace(OTHER, _FRESH)
+        yield str(each).replace(OTHER, _UNNAMED_VALUE)

@@ -1,6 +1,6 @@
-"""Examples of both outcomes of a question that leaves something out: what to add for an allow, and what for a deny.
+"""Examples of both outcomes of a partial question: the values to add for an allow, and for a deny.
 
-Every example was asked, and is what `check` answers.
+Every example was asked, and is an answer of `check`.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ from eastgate.ir.attributes import (
 from eastgate.ir.symbolic.stages import order_chain
 
 OTHERWISE = "otherwise"
-"""The condition of all requests that no other condition of a Depends is about."""
+"""The condition for all requests that meet no other condition of a Depends."""
 WITHOUT_TOKEN, INVALID_TOKEN = "without a token", "with an invalid token"
 """Conditions that only tokens decide."""
 _METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
-_MOST_RULES = 30  # of a layer
-_MOST_TRIES = 200
-_MOST_OTHERS = 100
+_MAX_RULES = 30  # for each layer
+_MAX_TRIES = 200
+_MAX_CANDIDATES = 100
 _TEST_NETWORK = int(IPv4Address("192.0.2.1"))
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Words of a command line that may be added to a question so that it is allowed, and so that it is denied.
+    """Words of a command line: added to a question, `allow` makes it allowed and `deny` makes it denied.
 
-    `allowed` is the question with the former.
+    `allowed` is the question with `allow` added.
     """
 
     allow: tuple[str, ...]
@@ -74,10 +74,11 @@ class Examples:
 
 @dataclass(frozen=True, slots=True)
 class Depends:
-    """What allows a partial question and what denies it, as text, and the arguments of a check that is allowed.
+    """The conditions that allow a partial question and those that deny it, as text, and the arguments of an allowed
+    check.
 
-    These are the places that a message may lead to, or with `is_condition` the conditions that requests meet. `options`
-    are those that a question with such a condition has.
+    A condition is an entry that a message may lead to, or with `is_condition` a condition on requests. `options` are
+    the options of a question with such a condition.
     """
 
     allow: tuple[str, ...]
@@ -93,9 +94,10 @@ class Depends:
 
 @dataclass(frozen=True, slots=True)
 class PartialAnswer:
-    """A decision, and what it depends on: examples of both verdicts, and conditions. A decision that depends denies.
+    """A decision, and the conditions that it depends on, with examples of both verdicts. A decision that depends
+    denies.
 
-    `allowed_by` is the decision about the example that is allowed.
+    `allowed_by` is the decision about the allowed example.
     """
 
     decision: Decision
@@ -110,9 +112,9 @@ Decide = Callable[[Question], Decision]
 def examples(
     decision: Decision, authority: Authority, decide: Decide | None = None, allowed: Question | None = None
 ) -> Examples | None:
-    """Return examples for a question that is denied because of what it leaves out; None where no allow was found.
+    """Return examples for a question that is denied because it is partial; None if no allowed example was found.
 
-    `decide` answers questions, instead of the authority. `allowed` is an example that was found already.
+    `decide` answers questions in place of the authority. `allowed` is an allowed example, if one is already known.
     """
     if decision.allowed:
         return None
@@ -156,7 +158,7 @@ def _depends(asked: list[AskedWay], allowed: Question, given: Question) -> Depen
 
 
 def added_arguments(question: Question, given: Question) -> tuple[str, ...]:
-    """Return the arguments of a question that another one does not have."""
+    """Return the arguments of a question that another question does not have."""
     words, known = (replace(each, plaintext=False, no_token=False).arguments for each in (question, given))
     pairs = zip(words[::2], words[1::2], strict=True)
     flag = ("--no-token",) if question.no_token and not given.no_token else ()
@@ -173,15 +175,15 @@ class _ExampleSearch:
         self._atoms = [atom for layer in decision.layers for atom in layer.atoms(observed=True) if isinstance(atom, Is)]
 
     def allowed(self) -> Question | None:
-        """Return a question that is allowed, with as few additions as possible."""
+        """Return an allowed question with as few additions as possible."""
         found = next(self._allowed(), None) if self._is_unknown else None
         return None if found is None else self.shortened(found)
 
     def _allowed(self) -> Iterator[Question]:
-        """Yield allowed questions: with what a rule of each layer asks for, and the rest as nobody names it."""
-        ways = [_unique([{}, *islice(self._fills(layer), _MOST_RULES)]) for layer in self._layers]
+        """Yield allowed questions: with values that a rule of each layer demands, and unnamed values for the rest."""
+        ways = [_unique([{}, *islice(self._fills(layer), _MAX_RULES)]) for layer in self._layers]
         others = self._others()
-        for choice in islice(product(*ways), _MOST_TRIES):
+        for choice in islice(product(*ways), _MAX_TRIES):
             wanted: dict[Attribute, Value] = {}
             for fill in choice:
                 wanted.update(fill)
@@ -191,7 +193,7 @@ class _ExampleSearch:
                     yield question
 
     def _fills(self, layer: Layer) -> Iterator[dict[Attribute, Value]]:
-        """Yield for each rule that allows the values that it asks of what is unknown."""
+        """Yield, for each rule that allows, the values that it demands of unknown attributes."""
         cases = [(case.when, case.chain) for case in layer.cases] + [(And(()), layer.otherwise)]
         for when, chain in cases:
             before = _fill(when, self._request)
@@ -204,18 +206,18 @@ class _ExampleSearch:
                 yield before
 
     def _others(self) -> dict[Attribute, Value]:
-        """Return a value for everything that is unknown and can be asked, which no rule names."""
+        """Return a value in no rule for each unknown attribute that a question can name."""
         looked_at = frozenset().union(*(layer.looks_at for layer in self._layers))
         unknown = [attribute for attribute in sorted(looked_at) if attribute not in self._request.values]
         return {attribute: self._other(attribute) for attribute in unknown if attribute in PARTS}
 
     def _other(self, attribute: Attribute) -> Value:
         matchers = [atom.matcher for atom in self._atoms if atom.attribute == attribute]
-        values = list(islice(_ordinary(attribute), _MOST_OTHERS))
+        values = list(islice(_ordinary(attribute), _MAX_CANDIDATES))
         return next((value for value in values if not any(matcher.contains(value) for matcher in matchers)), values[0])
 
     def shortened(self, question: Question) -> Question:
-        """Return the question without the parts that it is allowed without."""
+        """Return the question without the parts that are not needed for an allow."""
         for part in (
             "sni",
             "forwarded_for",
@@ -241,7 +243,7 @@ class _ExampleSearch:
         return question
 
     def denied(self, allowed: Question) -> Question | None:
-        """Return the nearest question that is denied whatever else there is."""
+        """Return the nearest question that is denied for all values of its unknown attributes."""
         candidates = [
             replace(allowed, **{part: self._other(attribute)})  # type: ignore[arg-type]
             for attribute, part in sorted(PARTS.items(), key=lambda item: item[1] == "port")
@@ -269,7 +271,7 @@ def _unique(fills: list[dict[Attribute, Value]]) -> list[dict[Attribute, Value]]
 
 
 def _fill(predicate: Predicate, request: Request) -> dict[Attribute, Value] | None:
-    """Return values for what is unknown that satisfy a predicate; None where it cannot hold."""
+    """Return values for unknown attributes that satisfy a predicate; None if it cannot hold."""
     match predicate:
         case Is(attribute, matcher):
             if attribute in request.values:
@@ -307,7 +309,7 @@ def _value(attribute: Attribute, matcher: Matcher) -> Value | None:
 
 
 def _ordinary(attribute: Attribute) -> Iterator[Value]:
-    """Yield values that such an attribute may have, without end."""
+    """Yield values of an attribute, without end."""
     if attribute == PORT:
         yield from (8080, 80, 443)
         yield from count(9000)

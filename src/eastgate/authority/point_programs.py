@@ -1,4 +1,4 @@
-"""The programs that decide at the points on a way, and what they need to know of a request there."""
+"""The programs that decide at the points on a way, and the attributes that they need."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import Attribute
 
-_make = tuple.__new__  # half the time of calling the class, and every question makes one
-_MOST_POINTS = 65_536  # sequences of points, that are remembered
+_make = tuple.__new__  # half the time of a call of the class, which every question makes
+_MAX_POINTS = 65_536  # cached sequences of points
 
 
 class PointPrograms:
-    """The programs of points, one for each in path order, of which ALL must allow.
+    """The programs of points, one for each in path order. ALL of them must allow.
 
-    `looked_at` are the attributes that can change what they decide. `asks`: the answer of an authorizer can, be it one
-    that we run (`authorizers`) or not. `uncertain`: a policy that may target a point, or not.
+    `looked_at` are the attributes that can change the verdict. `asks`: the answer of an authorizer can change it.
+    `authorizers` are those that run inside Eastgate. `uncertain`: a policy that may or may not target a point.
     """
 
     __slots__ = (
@@ -77,20 +77,20 @@ class PointPrograms:
         self.authorizers: Mapping[str, Authorizer] = authorizers_in(self.layers)
         chains = (chain for layer in self.layers for chain in layer.chains)
         self.is_plain = not (self.fields or self.derived or self.derivations or self.authorizers)
-        """Whether a request is what is known of it: nothing is worked out, left out, or asked."""
+        """Whether a request needs no further steps: nothing is derived, left out, or asked."""
         self.asks = any(isinstance(stage, AskAll) for chain in chains for stage in chain.stages)
 
     def in_force(self) -> PointPrograms:
-        """Return one program for all points, as if their audited policies were in force."""
+        """Return one program for all points, with their audited policies in force."""
         return self.narrowed(in_force(self.layers))
 
     def narrowed(self, layers: tuple[Layer, ...]) -> PointPrograms:
-        """Return one program for all points, of some layers."""
+        """Return one program for some layers of all points."""
         return PointPrograms(self.points, (compile_layers(layers),), self.uncertain)
 
     def decide(self, arrival: Arrival) -> ArrivalVerdict:
         """Decide about a request that arrives at these points: by the first denial, or the last acceptance."""
-        request = arrival[1]  # by its place, which is quicker, and every question does this
+        request = arrival[1]  # a tuple index is quicker than a name, and every question does this
         deciding, last = None, PASSED
         for program, find in self._finds:
             verdict = find(request)
@@ -103,7 +103,7 @@ class PointPrograms:
     # Requests
 
     def complete(self, values: dict[Attribute, Known], question: Question) -> None:
-        """Add what is worked out of the rest, where something here looks at it."""
+        """Add the derived values, if a layer looks at them."""
         if self.derived:
             values.update(derive_values(question, self.derived))
         if self.derivations:
@@ -112,7 +112,7 @@ class PointPrograms:
                 values.update(derivation.derive(values, raw))
 
     def arrival(self, entry: EntryPoint, values: dict[Attribute, Known], question: Question) -> Arrival:
-        """Return the request of which these values are known, with all that follows from them here."""
+        """Return the request with these known values, and all values that follow from them here."""
         if entry.hides_http:
             self.complete(values, question)
             return Arrival(entry, without_http(values))
@@ -124,7 +124,7 @@ class PointPrograms:
         return Arrival(entry, ask_authorizers(request, question.raw, self.authorizers) if self.authorizers else request)
 
     def arrivals(self, entry: EntryPoint, values: dict[Attribute, Known], question: Question) -> list[Arrival]:
-        """Return the request of which these values are known, and one for each thing that may be otherwise."""
+        """Return the request with these known values, and a variant for each doubtful value."""
         if not self.doubtful:
             return [self.arrival(entry, values, question)]
         others = [each.otherwise(values) for each in self.doubtful]
@@ -133,7 +133,7 @@ class PointPrograms:
 
 
 class ArrivalVerdict(NamedTuple):
-    """What is decided about an arrival `at` its points: the program that decides, and the number of its verdict."""
+    """The verdict about an arrival `at` its points: the program that decides, and the number of its verdict."""
 
     arrival: Arrival
     at: PointPrograms
@@ -142,7 +142,7 @@ class ArrivalVerdict(NamedTuple):
 
     @property
     def allowed(self) -> bool:
-        """Return whether it is allowed."""
+        """Return whether the arrival is allowed."""
         return self.verdict & 1 == 1
 
     @property
@@ -152,7 +152,7 @@ class ArrivalVerdict(NamedTuple):
 
 
 class ProgramIndex(dict[EntryPoint, PointPrograms]):
-    """The programs of the points of each entry, by its identity. They are remembered until something changes."""
+    """The programs of the points of each entry, by its identity. They are cached until something changes."""
 
     def __init__(self, engine: Engine[Policy], world: World) -> None:
         super().__init__()
@@ -161,8 +161,8 @@ class ProgramIndex(dict[EntryPoint, PointPrograms]):
         self._known: dict[tuple[Point, ...], PointPrograms] = {}
 
     def __missing__(self, entry: EntryPoint) -> PointPrograms:
-        """Find the programs of an entry that was not asked for before: others are found without a call."""
-        if len(self) >= _MOST_POINTS:
+        """Find the programs of a new entry: cached ones are found without a call."""
+        if len(self) >= _MAX_POINTS:
             self.clear()
         found = self[entry] = self.at(entry.points)
         return found
@@ -171,35 +171,35 @@ class ProgramIndex(dict[EntryPoint, PointPrograms]):
         """Return the programs of points."""
         found = self._known.get(points)
         if found is None:
-            if len(self._known) >= _MOST_POINTS:
+            if len(self._known) >= _MAX_POINTS:
                 self._known.clear()
             programs = tuple(map(self._engine.program, points))
             found = self._known[points] = PointPrograms(points, programs, self._uncertain(points))
         return found
 
     def _uncertain(self, points: Sequence[Point]) -> tuple[Point, Policy] | None:
-        """Return a point with a policy that may target it, or not."""
+        """Return a point with a policy that may or may not target it."""
         uncertain = ((point, self._engine.uncertain(point)) for point in points)
         found = next(((point, policies[0]) for point, policies in uncertain if policies), None)
         if found is not None or not any(isinstance(point, NetworkEnd) for point in points):
             return found
-        from eastgate.authority.questions.labels import unlabelled_peer  # many have no such policies
+        from eastgate.authority.questions.labels import unlabelled_peer  # many manifests have no such policies
 
         return unlabelled_peer(self._engine, self._world, points)
 
 
 def looked_at_by(layers: Iterable[Layer]) -> frozenset[Attribute]:
-    """Return the attributes that can change what layers decide."""
+    """Return the attributes that can change the verdicts of layers."""
     return frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
 
 
 def derivations_of(layers: Iterable[Layer]) -> tuple[Derivation, ...]:
-    """Return what layers work out of the rest of a request."""
+    """Return the derivations of layers: the values that they derive from the rest of a request."""
     return tuple(dict.fromkeys(derivation for layer in layers for derivation in layer.derivations))
 
 
 def leave_out_others(values: dict[Attribute, Known], question: Question, looked_at: Iterable[Attribute]) -> None:
-    """Say of headers, and of parameters of the query, that those are all which the question gives, if it gives any."""
+    """Set to absent all headers and query parameters that the question does not name, if it names any."""
     for attribute in looked_at:
         given = question.headers if attribute.is_header else question.path
         if given is not None and attribute not in values:
@@ -207,6 +207,6 @@ def leave_out_others(values: dict[Attribute, Known], question: Question, looked_
 
 
 def unlabelled(point: Point, policy: Policy) -> QuestionError:
-    """Return the error for a policy that may target a point, or not."""
+    """Return the error for a policy that may or may not target a point."""
     message = f"{policy.ref} selects by a label that a cluster adds to pods, and {point} is derived from a template"
-    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.location})")
+    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or fix the policy ({policy.span.location})")

@@ -1,4 +1,4 @@
-"""Manifests: files read, and sorted into what exists, what is demanded, and what is wrong with either."""
+"""Manifests: files, sorted into objects, policies, and errors in either."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ class ManifestError(ValueError):
 
 @runtime_checkable
 class DocumentSource(Protocol):
-    """Something among paths that is no file, and can be read: a cluster."""
+    """A readable source among paths that is no file: a cluster."""
 
     def __fspath__(self) -> str: ...
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Return the arguments of a command that reads the same."""
+        """Return the arguments of a command that reads the same source."""
         ...
 
     def read(self, settings: Settings, into: ReadResult, on_part: Callable[[int, int], None] | None) -> None:
-        """Add its documents, and report why it cannot be read. `on_part` is told how much of how much was read."""
+        """Add its documents, and report a failure. `on_part` gets the parts read, and the number of all parts."""
         ...
 
 
 @dataclass(slots=True)
 class Manifests:
-    """The documents that were read with some settings: what exists, what is demanded, and what is wrong with either."""
+    """The documents that were read with some settings: objects, policies, and errors in either."""
 
     settings: Settings = field(default_factory=Settings)
     objects: list[WorldObject] = field(default_factory=list)
@@ -68,20 +68,20 @@ class Manifests:
     unused: int = 0
     excluded: int = 0
     skipped: int = 0
-    """How many documents are no manifests, and were passed over."""
+    """Number of documents that are no manifests, and were skipped."""
     left_out: dict[PolicyRef, list[Diagnostic]] = field(default_factory=dict)
-    """The errors in objects of a cluster that are no policies: one of them must not stop the answers about others."""
-    unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
-    """The errors, by dialect, in what a cluster says about all of its policies: see `PolicyExamination`."""
+    """The errors in objects of a cluster that are no policies: one of them must not stop answers about others."""
+    data_errors: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
+    """The errors, by dialect, in cluster data about all policies: see `PolicyExamination`."""
     unbuilt: list[LeftOut] = field(default_factory=list)
-    """The parts that are not read. Each is among the `unread` objects, too."""
+    """The parts that were not read. Each is among the `unread` objects, too."""
     refused: list[Diagnostic] = field(default_factory=list)
-    """The errors in what was asked for: `ReadResult.refused`."""
-    torn: list[tuple[Document, Diagnostic]] = field(default_factory=list)
-    """The objects of which only the head could be read."""
+    """The errors in the user's request, such as a pattern without a match: `ReadResult.refused`."""
+    head_only: list[tuple[Document, Diagnostic]] = field(default_factory=list)
+    """The objects whose head alone could be read."""
     twice: list[tuple[Document, Diagnostic]] = field(default_factory=list)
     """Policies that contradict a document of the same name."""
-    set_aside: set[int] = field(default_factory=set)
+    left_out_errors: set[int] = field(default_factory=set)
     """The errors, by identity, of parts that are left out: see `leaving_out`."""
     custom: CustomResources = field(default_factory=CustomResources)
     _documents: dict[Policy, Document] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Manifests:
         return brief(self, f"objects={len(self.objects)} policies={len(self.policies)} errors={errors}")
 
     def add(self, document: Document) -> None:
-        """Take in one document."""
+        """Add one document."""
         reporter = Reporter()
         if isinstance(origin := origin_of(document), UnlistedKind):
             self.unread.objects.append(unlisted_objects(document, origin))
@@ -141,7 +141,7 @@ class Manifests:
             self.reporter.diagnostics.append(diagnose_open_hosts(unread))
 
     def _add_unfilled(self, fault: Fault, found: list[Diagnostic], reporter: Reporter) -> None:
-        """Take in a document with placeholders. If nothing else is wrong it is left out; a policy closes its target."""
+        """Add a document with placeholders. If nothing else is wrong it is left out; a policy closes its targets."""
         fault.errors = [*reporter.errors, *found]
         reporter.diagnostics += found
         if len(fault.errors) == len(found):
@@ -156,34 +156,34 @@ class Manifests:
         self.unread.objects.append(lost)
 
     def add_template(self, document: Document | None, finding: Diagnostic) -> None:
-        """Take in a text that has to be rendered first, of which at most the head could be read."""
+        """Add a text with placeholders, which must be rendered first. At most its head was read."""
         if document is None:
             self._lose(lost_text(finding))
         else:
             self._add_unfilled(Fault.of_head(document, self.settings), [finding], Reporter())
 
     def add_policy(self, policy: Policy, document: Document | None) -> None:
-        """Take in a policy, and the document that it was read from."""
+        """Add a policy, and the document that it was read from."""
         self.policies.append(policy)
         if document is not None:
             self._documents[policy] = document
 
     def _leave_out(self, document: Document, reporter: Reporter) -> None:
-        """Leave an object with errors out, as one that is not considered."""
+        """Leave an object with errors out, as an unread object."""
         self.unread.objects.append(unread_object(FAULTY, document))
         self.left_out[ref_of_document(document)] = reporter.errors
         reporter.diagnostics[:] = [finding for finding in reporter if not finding.is_error]
 
     def settle(self, *, whole: bool = True) -> None:
-        """Report what can be said only when everything has been read, if it has."""
+        """Report findings that need all manifests, if everything has been read."""
         if whole and any((fault.document.group, fault.document.kind) == ("", "Secret") for fault in self.faults):
-            from eastgate.authority.secrets import settle_secrets  # most Secrets are in order
+            from eastgate.authority.secrets import settle_secrets  # most Secrets have no errors
 
             settle_secrets(self)
         if whole and any(dialects.is_examined(policy) for policy in self.policies):
             world = World.of(self.objects)
             examination, findings = PolicyExamination(self.settings).after(self.policies, (), (), world)
-            self.unfounded = examination.unfounded
+            self.data_errors = examination.data_errors
             for policy, finding in findings.found:
                 self.reporter.diagnostics.append(finding)
                 if policy is not None and finding.is_error:
@@ -196,37 +196,37 @@ class Manifests:
 
     @property
     def closing(self) -> list[Fault]:
-        """Return the faults that close what they target, or may be about."""
+        """Return the faults that close their targets, or the objects that they may affect."""
         return [fault for fault in self.faults if fault.closes]
 
     @property
-    def strays(self) -> list[Diagnostic]:
-        """Return the errors that no policy has: without what they are in, nobody knows what exists or is demanded."""
+    def unattributed_errors(self) -> list[Diagnostic]:
+        """Return the errors that belong to no fault: they leave unknown which objects and policies exist."""
         faults = (fault for fault in self.faults if fault.reason != FaultReason.OBJECT)
         attributed = {id(error) for fault in faults for error in fault.errors}
-        attributed |= self.set_aside
+        attributed |= self.left_out_errors
         return [error for error in self.reporter.errors if id(error) not in attributed]
 
     def stopping(self, *, strict: bool) -> list[Diagnostic]:
-        """Return all errors where they stop every answer: with `strict` any does, otherwise those of `strays`."""
+        """Return all errors, if they stop every answer: with `strict` any does, otherwise one of no known object."""
         open_hosts = [unread.part for unread in self.unread.objects if unread.part is not None and unread.hosts]
         lost = [part for part in (*self.unbuilt, *open_hosts) if part.can_decide] if strict else []
-        if (strict and not (lost or self.reporter.errors)) or (not strict and not self.strays):
+        if (strict and not (lost or self.reporter.errors)) or (not strict and not self.unattributed_errors):
             return []
         return [*self.reporter.errors, *diagnose_left_out(lost)]
 
     @property
-    def unsure(self) -> list[Fault]:
-        """Return routes with errors, and objects that are written twice: nobody knows what exists of them."""
+    def unknown_objects(self) -> list[Fault]:
+        """Return routes with errors, and objects that are written twice: their actual content is unknown."""
         return [fault for fault in self.closing if not dialects.is_policy(fault.document)]
 
     @property
-    def demanded(self) -> list[Policy]:
-        """Return the policies, and those with errors, each of which closes what it targets."""
+    def enforced_policies(self) -> list[Policy]:
+        """Return the policies. In place of a policy with errors is one that closes its targets."""
         return [*self.policies, *(fault.policy for fault in self.closing)]
 
     def keep(self, good: Mapping[PolicyRef, Policy]) -> None:
-        """Put policies that were read before in the place of those with errors that have their names."""
+        """Replace policies with errors by the policies of the same names that were read before."""
         for fault in self.closing:
             policy = good.get(fault.policy.ref)
             if policy is not None:
@@ -234,14 +234,14 @@ class Manifests:
                 self.add_policy(policy, fault.document)
 
     def _attribute(self) -> None:
-        """Reject the policies that have errors which their reader found, and did not give up for."""
-        strays = self.strays
-        if not strays:
+        """Reject the policies with errors that their reader reported, but read all the same."""
+        unattributed = self.unattributed_errors
+        if not unattributed:
             return
         by_file: dict[str, list[Policy]] = {}
         for policy in self._documents:
             by_file.setdefault((policy.span.built or policy.span).file, []).append(policy)
-        for error in strays:
+        for error in unattributed:
             span = error.span
             if span is None:
                 continue
@@ -254,7 +254,7 @@ class Manifests:
                 self.reject(owner, error)
 
     def reject(self, policy: Policy, error: Diagnostic) -> None:
-        """Have a policy that was read close what it targets, because of an error."""
+        """Make a policy close its targets, because of an error."""
         document = self._documents[policy]
         fault = next((fault for fault in self.closing if fault.document is document), None)
         if fault is not None:
@@ -264,7 +264,7 @@ class Manifests:
         self.faults.append(Fault(document, FaultReason.POLICY, [error], self.settings, policy))
 
     def _unreported(self, reporter: Reporter) -> list[Diagnostic]:
-        """Return the findings at places of which nothing is reported yet: the first to see a mistake reports it."""
+        """Return the findings at places without a finding: the first to see a mistake reports it."""
         if not reporter.diagnostics:
             return []
         reported = {(d.span.file, d.span.line, d.span.column) for d in self.reporter if d.span is not None}
@@ -289,13 +289,13 @@ def read_manifests(
     on_file: Callable[[int, int], None] | None = None,
     bounds: Bounds | None = None,
 ) -> Manifests:
-    """Read files, folders and `-` (standard input). Never raises for what is in them: see `reporter`.
+    """Read files, folders and `-` (standard input). Errors in them go to `reporter`, and never raise.
 
-    Raises TypeError where something among `paths` is no path, such as an open file.
+    Raises TypeError if one of the `paths` is no path, such as an open file.
     """
     chosen = settings or Settings()
     given = [paths] if isinstance(paths, str | PathLike) else paths
-    if hasattr(given, "readline"):  # an open file is iterable, and its lines are no paths
+    if hasattr(given, "readline"):  # an open file is iterable, but its lines are no paths
         raise TypeError(f"paths: expected files and folders, got {type(given).__name__}")
     given = list(given)
     for path in given:
@@ -314,7 +314,7 @@ def read_documents(
     bounds: Bounds | None = None,
     skim: bool = False,
 ) -> ReadResult:
-    """Read documents as they were written. With `skim`, those of kinds that are not used are only counted."""
+    """Read documents as they are written. With `skim`, only count documents of unused kinds."""
     given = list(paths)
     reading = read(
         [path for path in given if not isinstance(path, DocumentSource)],
@@ -338,7 +338,7 @@ def read_documents(
 def read_plain(objects: Iterable[Mapping[str, object]], settings: Settings, *, whole: bool = False) -> Manifests:
     """Read objects of the Kubernetes API that are given as plain data, as the client libraries have them.
 
-    `whole`: they are all that there is, and policies are looked at beside everything else.
+    `whole`: these are all objects, and policies are examined beside everything else.
     """
     content = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=1)
     return read_whole_text("update.json", content, settings, whole=whole)
@@ -351,11 +351,11 @@ def read_whole_text(name: str, text: str, settings: Settings, *, whole: bool = T
 
 
 def sort_reading(reading: ReadResult, settings: Settings, *, whole: bool = True) -> Manifests:
-    """Sort what was read into what exists and what is demanded, with all that was left out on the way."""
+    """Sort a reading into objects and policies, with all parts that it left out."""
     manifests = sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=whole)
     manifests.unused += reading.unused
     manifests.excluded, manifests.skipped = reading.excluded, sum(reading.skipped.values())
-    manifests.refused, manifests.torn, manifests.custom = reading.refused, reading.torn, reading.custom
+    manifests.refused, manifests.head_only, manifests.custom = reading.refused, reading.head_only, reading.custom
     manifests.unbuilt += reading.unbuilt
     manifests.unread.objects += map(lost_part, reading.unbuilt)
     manifests.unread.objects += undeployed_policies(reading.undeployed, settings)
@@ -373,10 +373,10 @@ def sort_documents(
     *,
     whole: bool = True,
 ) -> Manifests:
-    """Sort documents into what exists and what is demanded.
+    """Sort documents into objects and policies.
 
-    `twice` are objects that contradict a document of the same name. Where these documents are not the `whole`, policies
-    are not looked at beside everything else.
+    `twice` are objects that contradict a document of the same name. Unless these documents are the `whole`, policies
+    are not examined beside everything else.
     """
     manifests = Manifests(settings, reporter=reporter)
     for document in documents:

@@ -14,7 +14,7 @@ DEAD_ENDS: dict[str | None, str] = {
     Unroutable.NO_INBOUND_ROUTE: "no route of the Server matches",
     Unroutable.NO_BACKEND: "the route leads to no backend",
     Unroutable.REFERENCE_NOT_GRANTED: (
-        "the route refers to a backend of another namespace, and no ReferenceGrant there lets it"
+        "the route refers to a backend of another namespace, and no ReferenceGrant there allows it"
     ),
     Unroutable.BACKEND_NOT_DECLARED: "the route refers to a backend that no manifest declares",
     Unroutable.UNSUPPORTED_FILTER: "the route has a filter that Eastgate does not know, and that may refuse requests",
@@ -23,7 +23,7 @@ DEAD_ENDS: dict[str | None, str] = {
 
 UNASKED: dict[str | None, str] = {
     None: "its path has an encoded slash, backslash or NUL, and a policy looks at paths",
-    REFUSED_HOST: "what it names as its host is no host with a port up to 65535, and the port is read as HTTP",
+    REFUSED_HOST: "its host is invalid (no host with a port up to 65535), and the port is read as HTTP",
     REFUSED_SPELLING: "its path is not in its canonical spelling, and an expression or a pattern looks at it",
 }
 
@@ -39,7 +39,7 @@ def reason_of(decision: Decision) -> str:
     elif outcome.allowed:
         text = f"nothing denies it at {where}" if decision.layers else f"no policy targets {where}"
     elif _is_exhausted(decision):
-        text = "too much of the question is unknown to be sure that it is allowed"
+        text = "too many attributes are unknown to prove that every possible request is allowed"
     elif outcome.stage in DEAD_ENDS:
         text = DEAD_ENDS[outcome.stage]
     elif outcome.is_unasked:
@@ -58,7 +58,7 @@ def reason_of(decision: Decision) -> str:
 
 
 def _end_beside(decision: Decision) -> NetworkEnd | None:
-    """Return the end at which the policy that decided applies, if it selects a pod that it cannot be about, too."""
+    """Return the end of the deciding policy, if it also selects a pod to which it cannot apply."""
     origin, end = decision.origin, decision.deciding_point
     if origin is None or not isinstance(end, NetworkEnd) or end.labels is not None:
         return None
@@ -67,7 +67,7 @@ def _end_beside(decision: Decision) -> NetworkEnd | None:
 
 
 def _looking_at_spelling(decision: Decision) -> str:
-    """Return the first rule that looks at the spelling of the path, if the path is refused for its spelling."""
+    """Return the first rule that looks at the path's spelling, if the path is refused for its spelling."""
     if decision.outcome.stage is not REFUSED_SPELLING:
         return ""
     layers = [layer for layer in decision.layers if layer.name == decision.outcome.layer]
@@ -77,6 +77,6 @@ def _looking_at_spelling(decision: Decision) -> str:
 
 
 def _is_exhausted(decision: Decision) -> bool:
-    """Return whether the search for a completion that is denied was given up."""
+    """Return whether the search for a denied completion was given up."""
     layers = () if decision.is_fully_known else decision.trace().layers
     return bool(layers) and layers[-1].exhausted

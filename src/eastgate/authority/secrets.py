@@ -1,4 +1,4 @@
-"""Secrets with invalid data: they decide only where a policy reads them."""
+"""Secrets with invalid data: they decide only if a policy reads them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def settle_secrets(manifests: Manifests) -> None:
-    """Have the policies that read a Secret with invalid data close what they target. All else does without it."""
+    """Make the policies that read a Secret with invalid data close their targets. No other object needs the Secret."""
     secrets = [fault for fault in manifests.faults if _has_bad_data(fault)]
     for fault in secrets:
         fault.reason = FaultReason.LEFT_OUT
@@ -43,12 +43,12 @@ def _has_bad_data(fault: Fault) -> bool:
 
 
 def _as_idle(error: Diagnostic) -> Diagnostic:
-    """Return the finding in place of the error of a Secret that no policy reads."""
+    """Return the finding that replaces the error of a Secret that no policy reads."""
     return Diagnostic(IDLE_SECRET, error.message, error.span, error.help)
 
 
 def _reads(policy: Document, secret: Document) -> bool:
-    """Return whether a policy names a Secret or selects it, in whatever namespace it would look for it."""
+    """Return whether a policy names or selects a Secret, in any namespace in which it looks for Secrets."""
     content = content_of(policy)
     spec = content.get("spec") if isinstance(content, dict) else None
     if any((each.kind, each.name) == ("Secret", secret.name) for each in needed_by(spec, policy.home)):
@@ -58,7 +58,7 @@ def _reads(policy: Document, secret: Document) -> bool:
 
 
 def _selectors(value: object) -> Iterator[Selector | None]:
-    """Yield the label selectors of Secrets; None for one that cannot be read."""
+    """Yield the label selectors of Secrets; None for a selector that cannot be read."""
     for item in value if isinstance(value, list) else ():
         yield from _selectors(item)
     for key, inner in value.items() if isinstance(value, dict) else ():

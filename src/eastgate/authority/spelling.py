@@ -1,7 +1,7 @@
-"""Finds names in a question that are probably misspelt: nothing has such a name, and something has nearly the same.
+"""Finds names in a question that are probably misspelt: no object has the name, and an object has a similar one.
 
-What no manifest declares may exist all the same, so that a misspelt caller is not an error but somebody whom no rule
-allows: a test that expects a denial then passes for the wrong reason.
+A caller that no manifest declares may still exist. So a misspelt caller is no error: no rule allows it, and a test that
+expects a denial would pass for the wrong reason.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from eastgate.ir.spiffe import account_of, service_account_id
 
 UNKNOWN_NAME = Code(
     "EG0130",
-    "name that nothing has",
-    "No manifest and no policy has this name, and one has nearly the same. What is not declared may exist, so that the "
-    "question is answered as it stands; `--strict` makes this an error. Where the name is meant, declare it.",
+    "unknown name",
+    "No manifest and no policy has this name, and one has a similar name. An undeclared name may exist, so that "
+    "Eastgate answers the question as written; `--strict` makes this an error. If the name is right, declare it.",
     Severity.WARNING,
 )
 METHOD_CASE = Code(
@@ -73,9 +73,9 @@ _MCP_METHODS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A part of a question that is probably not meant as it is written.
+    """A part of a question that is probably misspelt.
 
-    `part` is the name of the part among those of a Question, and `key` the entry of a mapping that it is about.
+    `part` is the field of the Question, and `key` the entry of a mapping in it.
     """
 
     part: str
@@ -85,19 +85,19 @@ class Doubt:
     key: str = ""
 
     def diagnostic(self, span: Span | None = None, *, strict: bool = False) -> Diagnostic:
-        """Return the doubt as a warning about a place; with `strict`, as an error."""
+        """Return the doubt as a warning at a place; with `strict`, as an error."""
         code = replace(self.code, severity=Severity.ERROR) if strict else self.code
         return Diagnostic(code, self.message, span, self.help)
 
 
 class KnownNames:
-    """The names that manifests and policies have, to compare those of questions with."""
+    """The names in manifests and policies, to compare with those of questions."""
 
     def __init__(self, authority: Authority) -> None:
         self._authority = authority
 
     def doubts(self, question: Question) -> list[Doubt]:
-        """Return everything in a question that is probably misspelt."""
+        """Return all parts of a question that are probably misspelt."""
         to = question.destination
         doubts = [
             *self._source(question.source),
@@ -113,7 +113,7 @@ class KnownNames:
                 meant = name.lower() if kind is AttributeKind.HEADER else name
                 doubts += self._of(part, kind.value, meant, self._keys[kind], name)
         for name in question.external_auth:
-            if not all(map(self._is_written, name.partition(":")[0].split("."))):  # a policy may name one in vain
+            if not all(map(self._is_written, name.partition(":")[0].split("."))):  # a policy may name a missing one
                 doubts += self._of("external_auth", "external authorizer", name, self._authorizers, name)
         return doubts
 
@@ -181,7 +181,7 @@ class KnownNames:
 
     @cached_property
     def _namespaces(self) -> frozenset[str]:
-        """Return the namespaces that are declared, that anything is in, or that a policy names."""
+        """Return the namespaces that manifests declare or use, or that a policy names."""
         world, policies = self._authority.world, self._authority.policies
         used = {*world.namespaces_in_use(), *(str(obj.namespace) for obj in world.objects if obj.namespace)}
         used |= {policy.ref.namespace for policy in policies if policy.ref.namespace}
@@ -247,23 +247,23 @@ class KnownNames:
         if meant is not None:
             yield _unknown(part, f"the {noun} `{word}`", meant, key)
 
-    # What there is
+    # Names in manifests and policies
 
     def _slip(self, word: str, candidates: Iterable[str]) -> str | None:
-        """Return the name that was probably meant; None where a policy has what is written, wherever it has it."""
+        """Return the probable name; None if a policy has the written name anywhere."""
         names = candidates if isinstance(candidates, set | frozenset) else set(candidates)
         meant = mistyped(word, names) if word not in names else None
         return meant if meant is not None and not self._is_written(word) else None
 
     def _is_written(self, name: str) -> bool:
-        """Return whether a policy has the name in its text: it may name more than what it asks of a request."""
+        """Return whether a policy has the name in its text: it may name more than the values that it compares."""
         word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])")
         spans = (policy.span.built or policy.span for policy in self._authority.policies)
         return any(word.search(span.source.line(at)) for span in spans for at in range(span.line, span.end_line + 1))
 
     @cached_property
     def _layers(self) -> list[Layer]:
-        """Return every layer of every policy that targets something."""
+        """Return every layer of every policy with a target."""
         engine, world = programs_of(self._authority), self._authority.world
         targets = (target for policy in self._authority.policies for target in policy.targets)
         points: list[Point] = [*world.workloads, *(target for target in targets if isinstance(target, NamedPoint))]

@@ -37,7 +37,7 @@ def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
 
 
 def effective_to_json(effective: EffectivePolicy) -> dict[str, object]:
-    """Return the rules of an effective policy, and those that are shadowed, each with where it is written."""
+    """Return the rules of an effective policy, and the shadowed rules, each with its file and line."""
     return {
         "rules": [{"key": rule.key, **origin_to_json(rule.origin)} for rule in effective.rules],
         "shadowed": [
@@ -89,7 +89,7 @@ def _answer_to_json(authorizer: str, answer: Answer) -> dict[str, object]:
 
 
 def origin_to_json(origin: Origin) -> dict[str, object]:
-    """Return which rule it is, and where it is written."""
+    """Return the policy, the index and the place of a rule."""
     span = origin.span
     return {
         "policy": str(origin.policy) if origin.policy else None,
@@ -101,9 +101,9 @@ def origin_to_json(origin: Origin) -> dict[str, object]:
 
 
 def shown_value(value: object) -> object:
-    """Return a value of an attribute as people see it."""
+    """Return a value of an attribute as people write it."""
     if isinstance(value, tuple):
         return list(value)
-    if isinstance(value, str) and OTHER in value:  # which nobody can ask about
+    if isinstance(value, str) and OTHER in value:  # no question can name it
         return "any other" if value == OTHER else value.replace(OTHER, "other")
     return value if isinstance(value, str | int) else "absent" if value is None else "unknown"

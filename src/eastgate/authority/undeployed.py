@@ -1,7 +1,7 @@
-"""Policies and workloads of a repository that none of its environments has.
+"""Policies and workloads of a repository that belong to none of its environments.
 
-A policy beside a kustomization that does not name it may be applied by hand. It does not decide, and an answer that it
-could turn into a deny says so.
+A user may apply a policy by hand that lies beside a kustomization and is not in it. Such a policy does not decide. An
+answer that it could turn into a deny tells so.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from eastgate.reading.manifests.codes import NOT_DEPLOYED
 from eastgate.reading.manifests.document import content_of
 from eastgate.settings import Settings
 
-_NOTE: Final = "no environment has it"
-_MOST_NAMED = 3  # objects of one file
+_UNDEPLOYED_NOTE: Final = "no environment has it"
+_MAX_NAMES = 3  # objects of one file
 
 
 def undeployed_policies(documents: Iterable[Document], settings: Settings) -> Iterator[Unread]:
-    """Yield the policies among documents, as objects that no answer considers."""
+    """Yield the policies among documents, as unread objects."""
     network = dialects.registered().network_kinds
     for document in documents:
         known = dialects.unread(document)
@@ -55,7 +55,9 @@ def _has_subject(document: Document) -> bool:
 
 
 def _kind(document: Document, plane: EnforcementPlane, field: TargetField) -> UnreadKind:
-    return UnreadKind(document.group, document.kind, UnreadEffect.DENY, plane, field, _NOTE, is_deployed=False)
+    return UnreadKind(
+        document.group, document.kind, UnreadEffect.DENY, plane, field, _UNDEPLOYED_NOTE, is_deployed=False
+    )
 
 
 def diagnose_undeployed(documents: Iterable[Document]) -> Iterator[Diagnostic]:
@@ -65,8 +67,8 @@ def diagnose_undeployed(documents: Iterable[Document]) -> Iterator[Diagnostic]:
         if not _is_patch(document):
             files.setdefault(document.span.file, []).append(document)
     for several in files.values():
-        named = ", ".join(printable(described(each)) for each in several[:_MOST_NAMED])
-        more = f" and {len(several) - _MOST_NAMED} more" if len(several) > _MOST_NAMED else ""
+        named = ", ".join(printable(described(each)) for each in several[:_MAX_NAMES])
+        more = f" and {len(several) - _MAX_NAMES} more" if len(several) > _MAX_NAMES else ""
         help_ = "name it in a kustomization, or leave it out: --exclude, or a line in .eastgateignore"
         yield Diagnostic(
             NOT_DEPLOYED, f"no environment has {named}{more}", several[0].locate("metadata", "name"), help_
@@ -74,7 +76,7 @@ def diagnose_undeployed(documents: Iterable[Document]) -> Iterator[Diagnostic]:
 
 
 def _is_patch(document: Document) -> bool:
-    """Return whether a workload lacks the selector that each has, as a patch of one does."""
+    """Return whether a workload lacks its mandatory selector, as a patch of a workload does."""
     content = content_of(document)
     spec = content.get("spec") if isinstance(content, dict) else None
     return document.group == "apps" and not (isinstance(spec, dict) and "selector" in spec)

@@ -1,4 +1,4 @@
-"""Objects with placeholders in fields that decide: what they will say is unknown, and no mistake."""
+"""Objects with placeholders in fields that decide: their final content is unknown, which is no mistake."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def diagnose_open_hosts(unread: Unread) -> Diagnostic:
     """Return the finding about an object with unknown hosts."""
     message = f"{unread.part.what} {unread.part.why}" if unread.part is not None else ""
     return Diagnostic(
-        PLACEHOLDER, message, _location(unread.document, unread.hosts[0]), "questions about such a host name it"
+        PLACEHOLDER, message, _location(unread.document, unread.hosts[0]), "answers about such a host name this object"
     )
 
 
 def take_placeholders(reporter: Reporter) -> list[Diagnostic]:
-    """Return findings in place of the errors of values that are placeholders, which are taken out."""
+    """Return findings in place of the errors of values that are placeholders, which are removed."""
     placeholders: dict[str, Diagnostic] = {}
     kept: list[Diagnostic] = []
     for finding in reporter:
@@ -58,7 +58,7 @@ def take_placeholders(reporter: Reporter) -> list[Diagnostic]:
         found = None
         if span is not None and not span.source.is_object:
             found = variable_in(finding.message) or placeholder_in_wrong(span.underlined)
-            if found is None and span.source.hides(span.line):  # of a Secret, whose lines are starred out
+            if found is None and span.source.hides(span.line):  # of a Secret, whose lines are hidden by stars
                 found = variable_in(span.source.text.splitlines()[span.line - 1])
         if found is None:
             kept.append(finding)
@@ -75,7 +75,7 @@ class Unfilled:
         self._sources: dict[SourceText, bool] = {}
 
     def in_policy(self, document: Document) -> list[Diagnostic]:
-        """Return the placeholders in what a policy says."""
+        """Return the placeholders in the content of a policy."""
         node = document.node if self._may_have(document) else None
         spec = [value for key, value in node.items() if key not in ("metadata", "status")] if node is not None else []
         texts = ((placeholder_in(text.text), text.span) for value in spec for text in strings_of(value))
@@ -83,7 +83,7 @@ class Unfilled:
         return found or self._in_namespace(document)
 
     def in_unread(self, document: Document) -> list[Diagnostic]:
-        """Return the first placeholder in an object of a kind that is not read: its target would be a wrong one."""
+        """Return the first placeholder in an object of an unread kind: its target would be wrong."""
         content = content_of(document) if self._may_have(document) else None
         spec = {key: value for key, value in content.items() if key != "status"} if isinstance(content, dict) else None
         if spec is None:
@@ -95,7 +95,7 @@ class Unfilled:
         return self._in_namespace(document)
 
     def in_object(self, document: Document, declared: WorldObject) -> list[Diagnostic]:
-        """Return the first placeholder in a field that Eastgate reads of an object, other than its hosts."""
+        """Return the first placeholder in a field of an object that Eastgate reads, other than its hosts."""
         if isinstance(declared, Secret | ConfigMap) or not self._may_have(document):
             return []
         for text in _strings(declared):
@@ -105,7 +105,7 @@ class Unfilled:
         return []
 
     def open_hosts(self, document: Document, declared: WorldObject) -> Unread | None:
-        """Return a route or a Gateway as an object with unknown hosts; None where all of its hosts are known."""
+        """Return a route or a Gateway as an object with unknown hosts; None if all of its hosts are known."""
         hosts: dict[str, bool] = {}
         gateways: tuple[Target, ...] = ()
         match declared:
@@ -138,7 +138,7 @@ class Unfilled:
 
 
 def _location(document: Document, text: str) -> Span:
-    """Return where a text stands in a document."""
+    """Return the place of a text in a document."""
     return document.locate(*(find_path(content_of(document), text) or ()))
 
 

@@ -1,1 +1,1 @@
-"""What every package stands on: diagnostics, records, regular expressions, caches, background tasks, HTTP."""
+"""Foundations of every package: diagnostics, records, regular expressions, caches, background tasks, HTTP."""

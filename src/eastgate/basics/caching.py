@@ -1,7 +1,7 @@
-"""A cache that is bounded by the size of what it holds, and not by a number of entries.
+"""A cache with a limit on the total size of its values, and not on their number.
 
-A namespace owner chooses how long an expression or a policy is. A cache of a thousand entries then holds as much as
-they like, also after the policy was deleted.
+A namespace owner chooses how long an expression or a policy is. With a limit on the number alone, the owner could fill
+the memory, even with policies that were deleted later.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ V = TypeVar("V")
 
 
 class SizedCache(Generic[K, V]):
-    """The values that were used last, up to a total size. The last one is kept whatever its size. It is thread-safe."""
+    """The most recently used values, up to a total size. The last value is always kept. It is thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._total = 0
-        self._entries: dict[K, tuple[V, int]] = {}  # the one that was used last is at the end
+        self._entries: dict[K, tuple[V, int]] = {}  # the most recently used one is last
         self._lock = Lock()
 
     def get(self, key: K, make: Callable[[], tuple[V, int]]) -> V:
-        """Return the value of a key. If it is not here, `make` returns it and its size, in any unit."""
+        """Return the value of a key. If it is missing, `make` returns it and its size, in any unit."""
         with self._lock:
             entry = self._entries.pop(key, None)
             if entry is not None:
@@ -40,7 +40,7 @@ class SizedCache(Generic[K, V]):
         return value
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all values."""
         with self._lock:
             self._entries.clear()
             self._total = 0

@@ -1,4 +1,4 @@
-"""Suspends garbage collection while very many long-lived objects are created, and gives back what is free."""
+"""Suspends garbage collection while many long-lived objects are created, and returns free memory to the system."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-_MOST_UNCOLLECTED: Final = 200_000  # objects that were made, less those that were given back
+_MAX_UNCOLLECTED: Final = 200_000  # objects created, less objects freed
 
 
 def collect_if_needed() -> None:
-    """Collect garbage if there may be much of it. For work in pieces while collection is suspended."""
-    if gc.get_count()[0] > _MOST_UNCOLLECTED:
+    """Collect garbage if there may be much of it. Use it in long work while collection is suspended."""
+    if gc.get_count()[0] > _MAX_UNCOLLECTED:
         gc.collect()
 
 
 def give_memory_back() -> None:
-    """Collect garbage, and return free memory to the system. glibc keeps it otherwise; other C libraries do not."""
+    """Collect garbage, and return free memory to the system. Only glibc needs this: it keeps free memory otherwise."""
     gc.collect()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

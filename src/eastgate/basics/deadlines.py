@@ -1,6 +1,6 @@
-"""Connections of httpcore2 that end at a time, whatever has come by then.
+"""Connections of httpcore2 with a deadline for the whole connection.
 
-The library bounds each wait by itself: a server that sends a byte now and then would keep its client for ever.
+The library limits each wait by itself: a server that sends a byte now and then could hold its client for ever.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import httpcore2
 
 
 class DeadlineBackend(httpcore2.NetworkBackend):
-    """Connects until a time of the monotonic clock."""
+    """Connects until a deadline of the monotonic clock."""
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
@@ -27,7 +27,7 @@ class DeadlineBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
-        """Return a connection, which ends at the deadline too."""
+        """Return a connection with the same deadline."""
         left = _left(self._deadline, httpcore2.ConnectTimeout)
         stream = httpcore2.SyncBackend().connect_tcp(host, port, left, local_address, socket_options)
         return _DeadlineStream(stream, self._deadline)

@@ -1,6 +1,6 @@
-"""An HTTP client within bounds: of time, of size, and of where a request may end up.
+"""An HTTP client with limits on time, on size, and on the servers that a request may reach.
 
-It stands on httpcore2, the engine of httpx2, which sends what it is given: no redirect, cookie or proxy of its own.
+It uses httpcore2, the engine of httpx2, which adds no redirects, cookies or proxies.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from httpcore2 import URL, ConnectionPool, Proxy, Response
 
 MAX_BYTES = 512 * 1024
-"""The longest body that is read. Large issuers publish a few kilobytes of keys."""
+"""The limit for a response body. Large issuers publish a few kilobytes of keys."""
 
 MAX_REDIRECTS = 3
 
-_MOVED = frozenset((301, 302, 303, 307, 308))
+_REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
 _PORTS = {"https": 443, "http": 80}
 _WITHOUT_BODY = frozenset(("GET", "HEAD", "DELETE", "TRACE", "OPTIONS", "CONNECT"))
 
 
 class Failure(Enum):
-    """Why a request has no response."""
+    """The reason why a request has no response."""
 
     UNREACHABLE = auto()
-    """No connection, or none that is trusted. `RequestFailed.cause` says why."""
+    """No connection, or no trusted one. `RequestFailed.cause` has the error."""
     BROKEN = auto()
-    """A response that cannot be read, or none in time. `RequestFailed.cause` says why."""
+    """No valid response, or none in time. `RequestFailed.cause` has the error."""
     SLOW = auto()
     LONG = auto()
     ELSEWHERE = auto()
@@ -44,8 +44,8 @@ class Failure(Enum):
     REDIRECTS = auto()
 
 
-class RequestFailed(Exception):  # noqa: N818 - says what happened
-    """A request without a response. `url` is the one that was asked last; it may hold what must not be shown."""
+class RequestFailed(Exception):  # noqa: N818 - the name is an event
+    """A request without a response. `url` is the last requested one; it may have secrets."""
 
     def __init__(
         self, failure: Failure, url: str, *, cause: BaseException | None = None, location: str | None = None
@@ -59,7 +59,7 @@ class RequestFailed(Exception):  # noqa: N818 - says what happened
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A response of any status, and the URL that it came from. The body may hold what must not be shown."""
+    """A response of any status, and its URL. The body may have secrets."""
 
     url: str
     status: int
@@ -68,11 +68,11 @@ class HttpResponse:
 
 
 class HttpClient:
-    """Sends requests to HTTP servers. `timeout` bounds a request as a whole, with its redirects.
+    """Sends requests to HTTP servers. `timeout` limits a request as a whole, with its redirects.
 
-    A GET follows redirects on the same server. Nothing else follows any: it may carry a credential. Certificates are
-    verified. With `proxy_https`, a proxy from the environment is used for HTTPS only: it cannot read or change what
-    it passes on.
+    A GET follows redirects on the same server. Other redirects are refused, since the request may have a credential.
+    Certificates are verified. With `proxy_https`, a proxy from the environment is used for HTTPS only: such a proxy
+    cannot read or change the request.
     """
 
     def __init__(self, timeout: float, tls: ssl.SSLContext | None = None, *, proxy_https: bool = False) -> None:
@@ -89,7 +89,7 @@ class HttpClient:
         *,
         timeout: float | None = None,
     ) -> HttpResponse:
-        """Return the response, of whatever status; raises `RequestFailed`. `split_url` must take the URL.
+        """Return the response of any status. Raises `RequestFailed`. `split_url` must accept the URL.
 
         `timeout` is for this request, in place of the client's.
         """
@@ -109,7 +109,7 @@ class HttpClient:
     def _send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, deadline: float
     ) -> HttpResponse | str:
-        """Return the response to one request, or the location that it redirects to."""
+        """Send one request. Return the response, or the location of a redirect."""
         import httpcore2
 
         parts = urlsplit(url)
@@ -157,9 +157,9 @@ class HttpClient:
         return Proxy(_address(at), auth=login, ssl_context=self._trusted() if at.scheme == "https" else None)
 
     def _pool(self, parts: SplitResult, deadline: float) -> ConnectionPool:
-        """Return what connects to the server of a URL, for one request.
+        """Return a connection pool for the server of a URL, for one request.
 
-        A connection is not used again: a server closes it once it has answered, and need not say so.
+        Connections are not reused: a server may close one after its answer without notice.
         """
         from httpcore2 import ConnectionPool
 
@@ -173,8 +173,8 @@ class HttpClient:
 
 
 def split_url(url: str) -> SplitResult | None:
-    """Return the parts of a URL; None where the text is none, or can be read in two ways."""
-    # urllib would remove or reinterpret such characters without a word.
+    """Return the parts of a URL; None for an invalid or ambiguous URL."""
+    # urllib would silently remove or reinterpret such characters.
     if not url.isascii() or not url.isprintable() or set(url) & set(' \\"<>^`{|}'):
         return None
     try:
@@ -186,7 +186,7 @@ def split_url(url: str) -> SplitResult | None:
 
 
 def origin(url: str) -> tuple[str, str | None, int] | None:
-    """Return scheme, host and port of a URL; None where it has none."""
+    """Return scheme, host and port of a URL, or None."""
     try:
         parts = urlsplit(url)
         return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme, 0)
@@ -195,7 +195,7 @@ def origin(url: str) -> tuple[str, str | None, int] | None:
 
 
 def _address(parts: SplitResult) -> URL:
-    """Return a URL as httpcore2 takes it, with the target as it was written."""
+    """Return a URL for httpcore2, with the target as written."""
     from httpcore2 import URL
 
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -208,7 +208,7 @@ def _headers(
     name = parts.hostname or ""
     host = f"[{name}]" if ":" in name else name
     at = host if parts.port in (None, _PORTS.get(parts.scheme)) else f"{host}:{parts.port}"
-    # Compression would let a small body become a large one.
+    # With compression, a small body could expand to a large one.
     sent = {
         "host": ("Host", at),
         "accept-encoding": ("Accept-Encoding", "identity"),
@@ -216,16 +216,14 @@ def _headers(
     }
     if body is not None or method not in _WITHOUT_BODY:
         sent["content-length"] = ("Content-Length", str(len(body or b"")))
-    sent |= {
-        name.lower(): (name, value) for name, value in headers.items()
-    }  # replaces one that is spelled in other cases
+    sent |= {name.lower(): (name, value) for name, value in headers.items()}  # replaces one with other letter case
     sent["connection"] = ("Connection", "close")
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in sent.values()]
 
 
 def _read(url: str, response: Response) -> HttpResponse | str:
-    """Return a response, or the location that it redirects to."""
-    if response.status in _MOVED and (location := _header(response, b"location")):
+    """Return a response, or the location of a redirect."""
+    if response.status in _REDIRECT_STATUSES and (location := _header(response, b"location")):
         return location
     body = bytearray()
     for piece in response.iter_stream():
@@ -240,7 +238,7 @@ def _header(response: Response, name: bytes) -> str:
 
 
 def _root(error: BaseException) -> BaseException:
-    """Return the error of the operating system or of TLS that an error of the library stands for."""
+    """Return the error of the operating system or of TLS behind an error of the library."""
     return next((arg for arg in error.args if isinstance(arg, OSError)), error)
 
 

@@ -1,4 +1,4 @@
-"""What public names have: checks of arguments, which refuse a wrong type at the call, and the public module's name."""
+"""Support for public names: the checks of argument types, and the name of the public module."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any, TypeVar, Union, Unpack, get_args, get_origin, get_type_h
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_SECRET = ("certificate", "token")  # parameters whose values are not shown
+_SECRET = ("certificate", "token")  # values of these parameters are not shown
 _WORDS = {Mapping: "mapping", Iterable: "iterable", os.PathLike: "path"}
 
 
 def publish(module: Mapping[str, Any]) -> None:
-    """Have what a public module exports bear its name, in tracebacks and pickles."""
+    """Set the public module as the module of its exported names, for tracebacks and pickles."""
     for name in module["__all__"]:
         if hasattr(module[name], "__qualname__"):  # an alias has none
             module[name].__module__ = module["__name__"]
 
 
 def checked(function: F) -> F:
-    """Have a function raise TypeError for arguments of other types than it is annotated with."""
+    """Decorate a function so that it raises TypeError for arguments that do not match its annotations."""
     signature = inspect.signature(function)
-    hints: dict[str, Any] = {}  # of all parameters, by name; they are read at the first call
+    hints: dict[str, Any] = {}  # of all parameters, by name; computed at the first call
     right: set[tuple[object, ...]] = set()  # types of arguments that were found to be right, and have no elements
 
     @functools.wraps(function)
@@ -49,7 +49,7 @@ def checked(function: F) -> F:
 
 
 def require(name: str, value: object, wanted: Any) -> None:
-    """Raise TypeError where a value is not of the wanted type."""
+    """Raise TypeError if a value does not have the demanded type."""
     if not _is(value, wanted):
         shown = repr(value)
         text = "" if name in _SECRET else f": {shown}" if len(shown) <= 60 else f": {shown[:57]}..."
@@ -75,7 +75,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 def _named(
     signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Iterable[tuple[str, object]]:
-    """Yield the arguments with the names of their parameters. What is missing is for Python itself to say."""
+    """Yield the arguments with the names of their parameters. Python itself reports missing ones."""
     parameters = iter(signature.parameters.values())
     parameter = None
     for value in args:

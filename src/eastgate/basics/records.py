@@ -1,10 +1,10 @@
-"""`dataclass` of the standard library, for a fraction of what it costs to make a class.
+"""`dataclass` of the standard library, at a fraction of its cost for each class.
 
-A short command spends most of its time on importing, and would spend a third of that on `@dataclass(frozen=True,
-slots=True)`: the standard library collects the fields of each class and compiles six functions for it, and most of
-these classes are not used by that command. Here a class is made with its slots; fields, `__init__`, `__eq__` and
-`__hash__` are made when they are first used (`_Late`). Whatever is special is left to the standard library. For type
-checkers, `fields`, `replace`, `signature` and `match` there is no difference.
+A short command spends most of its time on imports, and would spend a third of that on `@dataclass(frozen=True,
+slots=True)`. The standard library collects the fields of each class and compiles six functions for it, and the command
+does not use most of the classes. Here, a class is created with its slots; fields, `__init__`, `__eq__` and `__hash__`
+are created on first use (`_Late`). The standard library handles every special case. `fields`, `replace`, `signature`,
+`match` and type checkers see no difference.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _SPECIAL = {"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstat
 _ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 
 
-_LONGEST_REPR = 120
+_MAX_REPR_CHARS = 120
 
 
 def brief(value: object, text: str) -> str:
-    """Return a `repr` in one short line: the type of a value, and what tells it from others."""
+    """Return a `repr` in one short line: the type of a value, and its distinctive part."""
     line = f"<{type(value).__name__} {' '.join(text.split())}"
-    return f"{line}>" if len(line) < _LONGEST_REPR else f"{line[: _LONGEST_REPR - 2]}…>"
+    return f"{line}>" if len(line) < _MAX_REPR_CHARS else f"{line[: _MAX_REPR_CHARS - 2]}…>"
 
 
 def _dataclass(cls: type | None = None, **options: bool) -> Any:
@@ -41,7 +41,7 @@ def _dataclass(cls: type | None = None, **options: bool) -> Any:
 
 
 def _is_simple(cls: type, *, frozen: bool) -> bool:
-    """Return whether a class has nothing that only the standard library knows how to treat, or refuses."""
+    """Return whether a class has no special case that needs the standard library."""
     members = vars(cls)
     if not (_SPECIAL | _ORDER.keys()).isdisjoint(members):
         return False
@@ -56,7 +56,7 @@ def _dataclasses_among(classes: Iterable[type]) -> list[Any]:
 
 
 class _Late:
-    """An attribute of a class that is made on first use, and then replaces this."""
+    """An attribute of a class that is created on first use, and then replaces this object."""
 
     __slots__ = ("make", "name", "owner")
 
@@ -85,7 +85,7 @@ def _slotted(
     weakref_slot: bool = False,
     **_: bool,
 ) -> Any:
-    """Do what `dataclass(slots=True)` does."""
+    """Return the class with slots, as `dataclass(slots=True)` does."""
     members = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
     annotations = {
         name: annotation
@@ -96,7 +96,7 @@ def _slotted(
     inherited = {name for base in cls.__mro__[1:] for name in vars(base).get("__slots__", ())}
 
     def collect(made: type) -> Any:
-        """Let the standard library collect the fields, in a class of which only these are taken."""
+        """Let the standard library collect the fields in a temporary class, and take only these."""
         body = {"__doc__": made.__name__, "__module__": made.__module__, "__annotations__": annotations, **defaults}
         return dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(type(made.__name__, (), body))
 
@@ -140,7 +140,7 @@ def _match_args(made: Any) -> tuple[str, ...]:
 
 
 class _Made:
-    """The default of a parameter whose value a factory makes, shown as the standard library shows it."""
+    """The default of a parameter with a factory, in the form of the standard library."""
 
     def __repr__(self) -> str:
         return "<factory>"
@@ -150,7 +150,7 @@ _MADE = _Made()
 
 
 def _frozen_init(made: Any) -> Callable[..., None]:
-    """Compile `__init__` for a class whose `__setattr__` refuses: it sets the slots themselves."""
+    """Compile `__init__` for a frozen class: it sets the slots directly."""
     setters = {f"set_{field.name}": getattr(made, field.name).__set__ for field in dataclasses.fields(made)}
     return _init(made, "set_{0}(self, {1})", setters)
 
@@ -190,7 +190,7 @@ def _init(
 
 
 def strings_in(value: object) -> Iterator[str]:
-    """Yield every text in a record, and in what it holds that counts for its equality."""
+    """Yield every text in a record and its parts, for fields that count for equality."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -206,10 +206,10 @@ def strings_in(value: object) -> Iterator[str]:
 
 
 class _Unfrozen(dict[type, Any]):
-    """For each frozen class, a class with the same slots that does not refuse to set them.
+    """For each frozen class, a class with the same slots that allows setting them.
 
-    To set a slot of a frozen object takes a call of its descriptor. Where objects of many fields are made all the time,
-    it is faster to make one of this class, and then to give it its own class. `__post_init__` is not called.
+    Setting a slot of a frozen object needs a call of its descriptor. For frequent objects with many fields, it is
+    faster to create an object of this class, and then set its real class. `__post_init__` is not called.
     """
 
     def __missing__(self, frozen: type) -> Any:
@@ -245,7 +245,7 @@ def _values(instance: str, fields: Iterable[Field[Any]]) -> str:
 
 
 def _compile(made: Any, signature: str, lines: Iterable[str], names: Mapping[str, object]) -> Callable[..., Any]:
-    """Compile a method from its lines, which use some names."""
+    """Compile a method from its lines, with the names that they use."""
     namespace: dict[str, Any] = {"__name__": made.__module__, **names}
     exec("\n ".join([f"def {signature}:", *lines]), namespace)  # noqa: S102 - as the standard library does it
     method: Callable[..., Any] = namespace[signature.partition("(")[0]]

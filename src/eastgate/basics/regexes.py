@@ -1,7 +1,7 @@
-"""Regular expressions: those of modules, which are compiled on first use, and those of users, which RE2 matches.
+"""Regular expressions: those of modules, compiled on first use, and those of users, matched by RE2.
 
-Compiling the patterns of all modules takes longer than most commands, which use a few of them. So a pattern that a
-module keeps is made by `regex`. For type checkers, and for whoever calls its methods, it is a `re.Pattern`.
+Compiling the patterns of all modules takes longer than most commands, which use few of them. So modules create their
+patterns with `regex`. Type checkers and callers see a `re.Pattern`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Re2Pattern", "as_utf8", "compile_re2", "regex"]
 
 
 class _Regex:
-    """A pattern whose slots are filled with the methods of the compiled one when the first of them is used."""
+    """A pattern that is compiled on first use: then its slots get the methods of the compiled pattern."""
 
     __slots__ = (
         "_flags",
@@ -49,7 +49,7 @@ else:
 
 
 class Re2Pattern(Protocol):
-    """An expression of RE2, whose matches are as those of `re`."""
+    """An expression of RE2 with the interface of `re`."""
 
     def search(self, text: str | bytes) -> Any: ...
 
@@ -60,11 +60,11 @@ class Re2Pattern(Protocol):
 
 @lru_cache(maxsize=4096)
 def compile_re2(pattern: str | bytes) -> Re2Pattern | str:
-    """Compile an expression of a user as Go does: with RE2, which never takes longer than the text is long.
+    """Compile an expression of a user as Go does: with RE2, whose time is linear in the length of the text.
 
-    Return what is wrong with it, in the words of RE2, if it is no expression.
+    For an invalid expression, return the error, in RE2's words.
     """
-    import re2  # few commands meet one
+    import re2  # few commands need it
 
     options = re2.Options()
     options.log_errors = False
@@ -78,5 +78,5 @@ def compile_re2(pattern: str | bytes) -> Re2Pattern | str:
 
 
 def as_utf8(text: str) -> bytes:
-    """Encode as UTF-8, also what is no character: half of a surrogate pair."""
+    """Encode a text as UTF-8, even if it contains half of a surrogate pair."""
     return text.encode("utf-8", "surrogatepass")

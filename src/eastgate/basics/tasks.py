@@ -1,4 +1,4 @@
-"""Runs background work that must not end: it reports a failure, and begins again after a pause."""
+"""Runs background work that must not end: it reports a failure, and restarts the work after a pause."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _LOG: Final = logging.getLogger(__name__)
 _FAILING: Final = "a background task fails"
 
 OnFailure = Callable[[str, Exception], None]
-"""A function that gets the name of the work that failed, and the error."""
+"""A callback that gets the name of the failed work, and the error."""
 
 
 class RetryDelay:
-    """Seconds to wait before the next try: longer each time, with jitter, until something works."""
+    """Seconds to wait before the next try: longer each time, with jitter, until a try succeeds."""
 
     def __init__(self, first: float = 0.2, most: float = 30.0) -> None:
         self.most = most
@@ -25,18 +25,18 @@ class RetryDelay:
         self._next = first
 
     def reset(self) -> None:
-        """Begin with short waits again."""
+        """Start with short waits again."""
         self._next = self._first
 
     def next(self, asked: float | None = None) -> float:
-        """Return the seconds to wait, and no less than the server `asked` for."""
+        """Return the seconds to wait, at least as many as the server `asked` for."""
         seconds = self._next * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
         self._next = min(self._next * 2, self.most)
         return max(seconds, asked or 0.0)
 
 
 class Nudge:
-    """Wakes the task that waits for it, once for any number of nudges, or after a time."""
+    """Wakes a waiting task, once for any number of nudges, or after a timeout."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -45,7 +45,7 @@ class Nudge:
         self._event.set()
 
     async def wait(self, seconds: float | None = None) -> None:
-        """Wait for a nudge, at most for so many seconds."""
+        """Wait for a nudge, at most for this number of seconds."""
         try:
             async with asyncio.timeout(seconds):
                 await self._event.wait()
@@ -67,16 +67,16 @@ def innermost(error: Exception) -> Exception:
 
 
 def describe_failure(error: Exception) -> str:
-    """Return an error in a line: its type, its message, and the notes that say what it is about."""
+    """Return an error in one line: its type, its message, and its notes."""
     cause = innermost(error)
     return "; ".join([f"{type(cause).__name__}: {cause}", *getattr(cause, "__notes__", ())])
 
 
 class BackgroundTask:
-    """Work that must not end. After a failure it reports the error, and begins again after a pause, which grows.
+    """Work that must not end. After a failure, the task reports the error, and restarts the work after a growing pause.
 
-    `work` is one round: when it returns, the next round begins at once. Long work calls `works` when it is past the
-    point of the last failure. Until then `failure` holds the last error.
+    `work` is one round: when it returns, the next round begins at once. Long work calls `works` after the point of the
+    last failure. Until then `failure` holds the last error.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class BackgroundTask:
 
     @property
     def is_working(self) -> bool:
-        """Return whether the work goes on: it was started, has not ended, and does not wait after a failure."""
+        """Return whether the work runs: it was started, has not ended, and does not wait after a failure."""
         return self.failure is None and self._task is not None and not self._task.done()
 
     def start(self) -> BackgroundTask:
@@ -104,18 +104,18 @@ class BackgroundTask:
         return self
 
     def cancel(self) -> None:
-        """Begin to stop, without waiting for the end."""
+        """Cancel the task, without waiting for its end."""
         if self._task is not None:
             self._task.cancel()
 
     async def stop(self) -> None:
-        """Stop, and wait for the end."""
+        """Cancel the task, and wait for its end."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
 
     def works(self) -> None:
-        """Note that the work goes on as it should."""
+        """Note that the work succeeds."""
         if self.failure is not None:
             _LOG.info("%s works again", self.name, extra={"task": self.name, "over": _FAILING})
         self.failure = None
@@ -125,7 +125,7 @@ class BackgroundTask:
         """Run the work again and again, until cancelled."""
         while True:
             await self._run_once()
-            await asyncio.sleep(0)  # work that never waits must not keep others from theirs
+            await asyncio.sleep(0)  # work without waits must not block other tasks
 
     async def _run_once(self) -> None:
         began = time.monotonic()
@@ -150,8 +150,8 @@ class BackgroundTask:
 async def run_together(*work: Awaitable[None]) -> None:
     """Run several awaitables until one fails, then cancel the others. Raises an ExceptionGroup with the errors.
 
-    A cancellation from outside stays a cancellation, whatever the work raises while it ends. `asyncio.TaskGroup` would
-    raise those errors instead, and the caller would take the end for a failure.
+    A cancellation from outside stays a cancellation, whatever the work raises at its end. `asyncio.TaskGroup` would
+    raise those errors instead, and the caller would treat the end as a failure.
     """
     tasks = [asyncio.ensure_future(_uncancelled(each)) for each in work]
     try:
@@ -166,7 +166,7 @@ async def run_together(*work: Awaitable[None]) -> None:
 
 
 async def _uncancelled(work: Awaitable[None]) -> None:
-    """Await the work. Raises RuntimeError where not this task was cancelled but one that the work waited for."""
+    """Await the work. Raises RuntimeError if a task that the work waited for was cancelled, and not this task."""
     try:
         await work
     except asyncio.CancelledError as error:

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_MODULES = {"explain": "check"}  # the others have one of their own
+_MODULES = {"explain": "check"}  # other verbs have a module of their own name
 
 _GROUPS = {
     "Ask": {
         "check": "Check whether a caller may reach a destination.",
         "explain": "Check, and show the rules and YAML lines that decide.",
-        "describe": "Show which policies affect a thing, and who may reach it.",
+        "describe": "Show the policies about an object, and its allowed callers.",
         "get": "List policies, workloads, Services, routes and other objects.",
-        "graph": "Show who can reach whom, and on which ports.",
+        "graph": "Show which callers can reach which destinations and ports.",
         "why": "Explain lines of a proxy's log.",
     },
     "Review": {
@@ -58,22 +58,22 @@ _GROUPS = {
         "version": "Print the version, and the policies that Eastgate reads.",
     },
 }
-"""Each verb, in groups, and the first sentence of its help, so that listing them imports none."""
+"""Each verb, in groups, with the first sentence of its help, so that listing verbs imports none of them."""
 
 _VERBS = {verb: about for verbs in _GROUPS.values() for verb, about in verbs.items()}
 
 
 class _OneLine(logging.Formatter):
-    """The format of what libraries log, which may repeat what a peer sent."""
+    """The format of log records of libraries, which may repeat text of a peer."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))
 
 
-_OF_MESH = frozenset(
+_MESH_PACKAGES = frozenset(
     ("envoy", "grpc", "h11", "hpack", "httptools", "opentelemetry", "prometheus_client", "spiffe", "watchfiles", "xds")
 )
-"""What the packages of the extra `mesh` are imported as."""
+"""The import names of the packages of the extra `mesh`."""
 
 _TRACEBACK = "EASTGATE_TRACEBACK"
 _UNDECIDED = 2
@@ -85,8 +85,8 @@ class _CommandFailure(click.ClickException):
 
 
 def _report_bug(error: Exception) -> None:
-    """Report an unexpected failure: that it is a bug, the object that was read, and how to see the traceback."""
-    from eastgate.basics.tasks import describe_failure  # it brings asyncio along
+    """Report an unexpected failure as a bug, with the object that was being read and the way to see the traceback."""
+    from eastgate.basics.tasks import describe_failure  # it imports asyncio
 
     lines = [f"error: this is a bug in Eastgate: {printable(describe_failure(error))}"]
     if os.environ.get(_TRACEBACK):
@@ -117,7 +117,7 @@ def _errors() -> Iterator[None]:
         click.echo("interrupted", err=True)
         sys.exit(_INTERRUPTED)
     except (click.MissingParameter, click.exceptions.NoArgsIsHelpError):
-        raise  # they repeat nothing, and have line breaks of their own
+        raise  # they quote no input, and have line breaks of their own
     except click.UsageError as error:
         message = error.format_message()
         if message.isprintable():
@@ -129,17 +129,20 @@ def _errors() -> Iterator[None]:
         raise
     except BrokenPipeError:  # the reader has closed the output
         with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python reports it again at the end
         sys.exit(_UNDECIDED)
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and (package := (error.name or "").partition(".")[0]) in _OF_MESH:
+        if (
+            isinstance(error, ModuleNotFoundError)
+            and (package := (error.name or "").partition(".")[0]) in _MESH_PACKAGES
+        ):
             _report_missing(package)
         _report_bug(error)
         sys.exit(_UNDECIDED)
 
 
 def _imported(name: str) -> ModuleType:
-    """Import a module, and keep the garbage collector off what comes with it, also when the process ends."""
+    """Import a module, and exclude its objects from garbage collection, also at the end of the process."""
     if name not in sys.modules:
         with no_collection():
             import_module(name)
@@ -158,7 +161,7 @@ class _Verb(click.Command):
         self.__dict__.update(command.__dict__)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from eastgate.cli.helping import write_examples, write_options  # few ask for help
+        from eastgate.cli.helping import write_examples, write_options  # only for help
 
         verb = self.name or ""
         program = ctx.find_root().info_name or ""
@@ -173,7 +176,7 @@ def _verb(name: str) -> _Verb:
 
 class _Verbs(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:
-        with _errors():  # also for what click does before and after: completion, writing to a closed output
+        with _errors():  # also for click's own work before and after: completion, and writing to a closed output
             return super().main(*args, **extra)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:

@@ -1,4 +1,4 @@
-"""`authorizer`: the external authorizer of other people's proxies, over gRPC and HTTP."""
+"""`authorizer`: Eastgate as the external authorizer of other proxies, over gRPC and HTTP."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from eastgate.control.authorizer.service import ServiceOptions, TlsFiles
 
 _EPILOG = (
-    "ADDRESS is HOST:PORT or unix:PATH. SIGTERM and Ctrl-C drain and exit with 0; 2 if it could not be started. "
-    "Decisions are lines of JSON on standard output, which `eastgate why` explains."
+    "ADDRESS is HOST:PORT or unix:PATH. Exits with 0 after SIGTERM or Ctrl-C, when open checks are answered; 2 if it "
+    "could not be started. Decisions are lines of JSON on standard output, which `eastgate why` explains."
 )
-_FIRST = "127.0.0.1:9191"
+_DEFAULT_GRPC_ADDRESS = "127.0.0.1:9191"
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -58,11 +58,11 @@ class _CheckPorts:
         """Return the addresses for gRPC and for HTTP. Raises BadAddress."""
         from eastgate.control.authorizer.locating import ListenAddress
 
-        grpc = self.grpc or (() if self.http else (_FIRST,))
+        grpc = self.grpc or (() if self.http else (_DEFAULT_GRPC_ADDRESS,))
         return tuple(map(ListenAddress.of, grpc)), tuple(map(ListenAddress.of, self.http))
 
     def tools_address(self) -> ListenAddress | None:
-        """Return the address of lists of tools. Raises BadAddress."""
+        """Return the address for lists of tools. Raises BadAddress."""
         from eastgate.control.authorizer.locating import ListenAddress
 
         address = ListenAddress.of(self.tools) if self.tools else None
@@ -84,19 +84,26 @@ class _CheckPorts:
 _listening = record(
     "listening",
     _CheckPorts,
-    click.option("--grpc", multiple=True, metavar="ADDRESS", help=f"Answer Envoy's gRPC here; by default {_FIRST}."),
+    click.option(
+        "--grpc",
+        multiple=True,
+        metavar="ADDRESS",
+        help=f"Answer checks of Envoy over gRPC here. Default: {_DEFAULT_GRPC_ADDRESS}.",
+    ),
     click.option("--http", multiple=True, metavar="ADDRESS", help="Answer checks over HTTP here."),
-    click.option("--admin", metavar="ADDRESS", help="/healthz, /readyz and /metrics."),
-    click.option("--tools", metavar="unix:PATH", help="/tools: filters lists of tools for gateways of this machine."),
-    click.option("--tls-certificate", type=_file, help="Certificate for TLS on ports, in PEM."),
-    click.option("--tls-key", type=_file, help="Its key, in PEM."),
-    click.option("--tls-client-ca", type=_file, help="CA of the certificates that proxies must have, in PEM."),
+    click.option("--admin", metavar="ADDRESS", help="Serve /healthz, /readyz and /metrics here."),
+    click.option(
+        "--tools", metavar="unix:PATH", help="Serve /tools here: it filters tool lists for gateways of this machine."
+    ),
+    click.option("--tls-certificate", type=_file, help="TLS certificate of the ports, in PEM."),
+    click.option("--tls-key", type=_file, help="Key of the TLS certificate, in PEM."),
+    click.option("--tls-client-ca", type=_file, help="CA of the client certificates that proxies need, in PEM."),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Proxy:
-    """What the proxy shows of a request, and in which headers."""
+    """The contents of a check: the parts of a request that the proxy shows, and the headers with them."""
 
     to: str | None
     path_prefix: str
@@ -110,7 +117,7 @@ class _Proxy:
     normalized_paths: bool
 
     def options(self) -> ProxyOptions:
-        """Return what the proxy shows of any request."""
+        """Return the contents of every check."""
         from eastgate.control.authorizer.checks import ProxyOptions
 
         if self.shown_header and self.all_headers:
@@ -120,13 +127,13 @@ class _Proxy:
         )
 
     def destination(self, settings: Settings) -> Destination | None:
-        """Return the destination of every request; None where each request names its own."""
+        """Return the destination of every request; None if each request names its own."""
         from eastgate.cli.questions import destination_from
 
         return destination_from(self.to, settings) if self.to is not None else None
 
     def http(self) -> HttpOptions:
-        """Return how a check over HTTP shows the request."""
+        """Return the form in which a check over HTTP shows the request."""
         from eastgate.control.authorizer.http_checks import HttpOptions
 
         if self.path_prefix and not self.path_prefix.startswith("/"):
@@ -141,50 +148,50 @@ _proxy = record(
     "proxy",
     _Proxy,
     click.option(
-        "--to", metavar="DST", help="Where requests go that do not say it: pod:, service:, gateway:, route:, .."
+        "--to", metavar="DST", help="Destination of requests that name none: pod:, service:, gateway:, route:, .."
     ),
-    click.option("--path-prefix", default="", metavar="PATH", help="What the proxy puts before the path (HTTP)."),
+    click.option("--path-prefix", default="", metavar="PATH", help="Prefix that the proxy adds to the path (HTTP)."),
     click.option(
         "--trust-header",
         metavar="NAME",
-        help="The header by which the proxy says who calls: a SPIFFE ID, or x-forwarded-client-cert (HTTP). "
-        "Without it every caller is unknown.",
+        help="Header with the caller's identity: a SPIFFE ID, or x-forwarded-client-cert (HTTP). "
+        "Without this option, every caller is unknown.",
     ),
-    click.option("--to-header", metavar="NAME", help="The header with where a request goes (HTTP)."),
-    click.option(
-        "--address-header", metavar="NAME", help="The header by which the proxy gives the caller's address (HTTP)."
-    ),
+    click.option("--to-header", metavar="NAME", help="Header with the destination of a request (HTTP)."),
+    click.option("--address-header", metavar="NAME", help="Header with the caller's address (HTTP)."),
     click.option(
         "--original", is_flag=True, help="The request is in X-Original-Method and X-Original-URI, as with nginx."
     ),
     click.option(
-        "--all-headers", is_flag=True, help="The proxy sends every header: one that is missing is not there (HTTP)."
+        "--all-headers",
+        is_flag=True,
+        help="The proxy shows all headers: a header that it does not show is absent (HTTP).",
     ),
     click.option(
         "--shown-header",
         multiple=True,
         metavar="NAME",
-        help="A header that the proxy shows if a client sends it. Others are unknown. "
+        help="Header that the proxy shows if a client sends it. Other headers are unknown. "
         "Needed over gRPC if the proxy hides headers (Envoy: allowed_headers, disallowed_headers).",
     ),
     click.option(
         "--whole-bodies",
         is_flag=True,
         help="The proxy shows the body of every request and never cuts a body "
-        "(Envoy: with_request_body without allow_partial_message). MCP streams need it; never with nginx.",
+        "(Envoy: with_request_body without allow_partial_message). MCP streams need this. Do not use it with nginx.",
     ),
     click.option(
         "--normalized-paths",
         is_flag=True,
-        help="The proxy normalises paths as Eastgate does before it hands them on, but shows them as they were sent. "
-        "Envoy does not need this; never with nginx. Without it, paths that are not normalised are refused (400).",
+        help="The proxy normalises paths as Eastgate does before it forwards them, but shows them as the client sent "
+        "them. Without this, other paths are refused (400). Envoy does not need it. Do not use it with nginx.",
     ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Processes:
-    """The number of processes, and the limits of each. `process` and `inherit` are for processes that it starts."""
+    """The number of processes, and the limits of each. `process` and `inherit` are for child processes."""
 
     workers: int
     threads: int
@@ -200,15 +207,33 @@ _processes = record(
     "processes",
     _Processes,
     click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Number of processes."),
-    click.option("--threads", type=click.IntRange(1, 1024), default=16, show_default=True, help="Threads of each."),
     click.option(
-        "--max-open", type=click.IntRange(1), default=256, show_default=True, help="Checks that may wait in each."
+        "--threads", type=click.IntRange(1, 1024), default=16, show_default=True, help="Threads of each process."
     ),
-    click.option("--max-body", type=click.IntRange(0), default=1 << 20, show_default=True, help="Bytes of a body."),
     click.option(
-        "--timeout", type=click.FloatRange(0.01), default=5.0, show_default=True, help="Seconds of a decision."
+        "--max-open",
+        type=click.IntRange(1),
+        default=256,
+        show_default=True,
+        help="Limit of waiting checks for each process.",
     ),
-    click.option("--drain", type=click.FloatRange(0), default=0.0, show_default=True, help="Seconds before it closes."),
+    click.option(
+        "--max-body", type=click.IntRange(0), default=1 << 20, show_default=True, help="Limit of a body, in bytes."
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0.01),
+        default=5.0,
+        show_default=True,
+        help="Limit of a decision, in seconds.",
+    ),
+    click.option(
+        "--drain",
+        type=click.FloatRange(0),
+        default=0.0,
+        show_default=True,
+        help="Seconds that it keeps answering after SIGTERM.",
+    ),
     click.option("--process", type=int, hidden=True),
     click.option("--inherit", multiple=True, hidden=True),
 )
@@ -219,10 +244,10 @@ _processes = record(
 @_listening
 @_proxy
 @_processes
-@click.option("--external", multiple=True, metavar="SVC.NS:PORT=HOST:PORT", help="Where an external authorizer is.")
+@click.option("--external", multiple=True, metavar="SVC.NS:PORT=HOST:PORT", help="Address of an external authorizer.")
 @jwks_option
 @click.option(
-    "--log", type=click.Choice(["all", "denied", "none"]), default="all", show_default=True, help="Decisions."
+    "--log", type=click.Choice(["all", "denied", "none"]), default="all", show_default=True, help="Decisions to log."
 )
 def authorizer(
     sources: Sources,
@@ -235,7 +260,7 @@ def authorizer(
 ) -> None:
     """Serve decisions to Envoy, Istio, Envoy Gateway or nginx.
 
-    The authorizer decides by all policies of the files. It reads them again whenever they are saved.
+    The authorizer decides by all policies in the files. It reads a file again after each save.
     """
     if not sources.paths:
         raise click.UsageError("no manifests: give files or folders with -f")
@@ -302,7 +327,7 @@ def _service_options(
 
     grpc, http = listening.addresses()
     if processes.workers > 1 and any(not address.path and address.port == 0 for address in (*grpc, *http)):
-        bad_option("several processes cannot share a port that is chosen for each", "give the port")
+        bad_option("several processes cannot share a free port that the system chooses", "give the port")
     plain_denials = settings.mcp_denials is McpDenials.STATUS
     return ServiceOptions(
         grpc=grpc,
@@ -323,7 +348,7 @@ def _service_options(
 
 
 def _end_with_parent() -> None:
-    """Have the kernel end this process when the one ends that started it, whatever ends that."""
+    """Make the kernel end this process when its parent ends, for any reason."""
     from ctypes import CDLL
     from signal import SIGTERM
 
@@ -332,15 +357,18 @@ def _end_with_parent() -> None:
 
 
 def _inherited(value: str) -> tuple[str, int]:
-    """Read a listening socket of the first process: an address, and the number of its file."""
+    """Parse a listening socket of the first process: an address, and the number of its file."""
     address, _, number = value.rpartition("=")
     if not number.isascii() or not number.isdigit():
-        bad_option(f"`{value}` is no socket of another process", "leave --inherit to the processes themselves")
+        bad_option(
+            f"`{value}` is no socket of another process",
+            "do not use --inherit: the authorizer sets it for its own processes",
+        )
     return address, int(number)
 
 
 def _addresses(values: Sequence[str], settings: Settings) -> AddressOf:
-    """Return where external authorizers are: as given, or by the names that Services have in a cluster."""
+    """Return the addresses of external authorizers: as given, or by the names of Services in a cluster."""
     from eastgate.control.authorizer.external import ServiceAddress
     from eastgate.control.authorizer.locating import ListenAddress
     from eastgate.ir import ExternalAuthorizer

@@ -1,4 +1,4 @@
-"""`bootstrap`: the configuration of an Envoy that people run themselves, for the control plane in their cluster."""
+"""`bootstrap`: the configuration of an Envoy that the user runs, for the control plane in the cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LAST_PORT = 65535
 
 
 def control_plane_of(address: str | None, name: str | None = None) -> ControlPlane:
-    """Read an address as `HOST:PORT`; without one, it is that of the Service in the cluster."""
+    """Parse an address, `HOST:PORT`. By default it is that of the Service in the cluster."""
     from eastgate.envoy.config.bootstrap import ControlPlane
 
     if address is None:
@@ -34,21 +34,19 @@ def _key(_context: click.Context, _option: click.Parameter, value: str | None) -
 
 
 @click.command(epilog="Exits with 0.")
-@click.option("--node", required=True, metavar="NAMESPACE/POD", callback=_key, help="The pod that the Envoy runs in.")
-@click.option("--gateway", metavar="NAMESPACE/NAME", callback=_key, help="The Gateway that it is a proxy of.")
-@click.option("--control-plane", metavar="HOST:PORT", help="Where the control plane is.")
-@click.option("--server-name", metavar="NAME", help="What its certificate must be for; by default, the host.")
-@click.option("--token", metavar="FILE", help="The token of the pod's service account, with the audience eastgate.")
-@click.option("--ca", metavar="FILE", help="The CA of the control plane.")
-@click.option(
-    "--sources", metavar="FOLDER", help="A folder with token.json and trust.json, which are printed with -o all."
-)
-@click.option("--admin", metavar="SOCKET", help="A socket for Envoy's admin interface; by default there is none.")
+@click.option("--node", required=True, metavar="NAMESPACE/POD", callback=_key, help="Pod of the Envoy.")
+@click.option("--gateway", metavar="NAMESPACE/NAME", callback=_key, help="Gateway that the Envoy serves.")
+@click.option("--control-plane", metavar="HOST:PORT", help="Address of the control plane.")
+@click.option("--server-name", metavar="NAME", help="Name in the control plane's certificate. Default: its host.")
+@click.option("--token", metavar="FILE", help="File of the pod's service account token, with the audience eastgate.")
+@click.option("--ca", metavar="FILE", help="File of the control plane's CA.")
+@click.option("--sources", metavar="FOLDER", help="Folder for token.json and trust.json, which -o all prints.")
+@click.option("--admin", metavar="SOCKET", help="Socket for Envoy's admin interface. Default: none.")
 @click.option(
     "--address",
     default="0.0.0.0",  # noqa: S104 - kubelets ask from outside
     show_default=True,
-    help="Where kubelets ask at port 15021 whether it is ready.",
+    help="Address for readiness probes of kubelets, at port 15021.",
 )
 @output_option("yaml", "json", "all", about="Format of the bootstrap.")
 def bootstrap(

@@ -1,4 +1,4 @@
-"""`call`: a real call through the running mesh, and why it went as it did."""
+"""`call`: a real call through the running mesh, and the reason for its result."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli.complete import matching
 from eastgate.cli.options import bad_option, record
-from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail, output_option, say
+from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail, output_option, print_lines
 from eastgate.cli.questions import headers_from
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-# How commands ask a running mesh.
+# Requests of commands to a running mesh.
 
 
 mesh_option = click.option("--name", default="default", show_default=True, metavar="MESH", help="Name of the mesh.")
 
 
 def ask(name: str, what: str, **arguments: Any) -> dict[str, Any]:
-    """Ask a running mesh. Where it does not answer, say why and exit."""
+    """Send a request to a running mesh. If it does not answer, print the reason and exit."""
     from eastgate.control.codes import NO_MESH
     from eastgate.local.machine.control import ControlClient
     from eastgate.local.machine.rundir import LocalMeshError, find
@@ -47,14 +47,14 @@ def ask(name: str, what: str, **arguments: Any) -> dict[str, Any]:
 
 
 def failed(answer: dict[str, Any]) -> Diagnostic:
-    """Read a diagnostic that a mesh gave."""
+    """Parse a diagnostic of a mesh."""
     return Diagnostic(
         Code(answer["code"], "", "", Severity(answer["severity"])), answer["message"], None, answer["help"]
     )
 
 
 def known_workloads(context: click.Context) -> list[dict[str, Any]]:
-    """Return the workloads of the running mesh, for completion: none where none runs."""
+    """Return the workloads of the running mesh, for completion; none without a mesh."""
     return _known(context, "workloads")
 
 
@@ -76,11 +76,11 @@ def _known(context: click.Context, what: str) -> list[dict[str, Any]]:
 
 
 DISAGREE = 3
-_LONGEST_RESULT = 2000
+_MAX_RESULT_CHARS = 2000
 UNANSWERED = 4
 _EXIT = (
-    "Exits with 0 if it was allowed and answered, 1 if it was denied, 2 if it could not be made, "
-    "3 if proxy and engine disagree, which would be a bug, 4 if it was let through and no answer came."
+    "Exits with 0 if the call was allowed and answered, 1 if it was denied, 2 if it could not be made, "
+    "3 if the proxy and the engine disagree (this is a bug), 4 if it was allowed and no answer came."
 )
 
 
@@ -106,7 +106,7 @@ def _destinations(context: click.Context, _parameter: click.Parameter, incomplet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sent:
-    """The two ends of a call, and the request or the bytes that are sent."""
+    """The two ends of a call, and the request or bytes to send."""
 
     source: str
     to: str
@@ -122,7 +122,7 @@ class _Sent:
     raw: bool
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the mesh is asked to send."""
+        """Return the arguments of the mesh's call."""
         if self.positional is not None and self.path is not None and self.positional != self.path:
             raise click.UsageError(f"two paths: {self.positional} and {self.path}")
         path, body = self.positional or self.path, _data(self.data)
@@ -136,7 +136,7 @@ class _Sent:
         return asked
 
     def _headers(self) -> dict[str, list[str]] | None:
-        """Return the headers, with the token if there is one."""
+        """Return the headers, with the token, if any."""
         headers = headers_from(self.headers)
         if self.token is None:
             return headers
@@ -157,7 +157,7 @@ class _Mcp:
     mcp_version: str | None
 
     def request(self) -> dict[str, Any] | None:
-        """Return the request that the options ask for, if they do."""
+        """Return the MCP request of the options, or None."""
         tool, method, version = self.tool, self.mcp_method, self.mcp_version
         if tool is None and method is None:
             if self.arguments is not None or self.mcp_params is not None or version is not None:
@@ -191,15 +191,15 @@ _sent = record(
         shell_complete=_destinations,
         help="pod:, service:, gateway:, route: or backend:, and NS/NAME.",
     ),
-    click.option("--port", type=int, help="Destination port; not needed where there is one only."),
+    click.option("--port", type=int, help="Destination port; optional if there is only one."),
     click.argument("positional", metavar="[PATH]", required=False),
     click.option("--method", help="HTTP method; GET, or POST with --data."),
     click.option("--path", help="HTTP path, sent as it is; the same as PATH."),
     click.option("--host", help="HTTP host."),
-    click.option("--header", "headers", multiple=True, metavar="K=V", help="A header."),
-    click.option("--token", metavar="TEXT|@FILE", help="A token to send, as `authorization: Bearer`."),
+    click.option("--header", "headers", multiple=True, metavar="K=V", help="HTTP header."),
+    click.option("--token", metavar="TEXT|@FILE", help="Token to send, as `authorization: Bearer`."),
     click.option("--source-ip", metavar="ADDRESS", help="Call from this address, in 127.0.0.0/8."),
-    click.option("--data", metavar="TEXT|@FILE", help="The body; @- is standard input."),
+    click.option("--data", metavar="TEXT|@FILE", help="Body of the request; @- is standard input."),
     click.option("--raw", is_flag=True, help="Send the data as it is, without HTTP."),
 )
 
@@ -207,12 +207,10 @@ _mcp = record(
     "mcp",
     _Mcp,
     click.option("--tool", help="Call this MCP tool through a gateway."),
-    click.option("--arguments", metavar="JSON", help="The arguments of the tool."),
+    click.option("--arguments", metavar="JSON", help="Arguments of the tool."),
     click.option("--mcp-method", metavar="METHOD", help="Make this MCP request through a gateway, such as tools/list."),
-    click.option("--mcp-params", metavar="JSON", help="The parameters of that request."),
-    click.option(
-        "--mcp-version", metavar="DATE", help="Speak this version of MCP; by default the newest that is known."
-    ),
+    click.option("--mcp-params", metavar="JSON", help="Parameters of the MCP request."),
+    click.option("--mcp-version", metavar="DATE", help="Version of MCP. Default: the newest that Eastgate knows."),
 )
 
 
@@ -220,14 +218,16 @@ _mcp = record(
 @_sent
 @_mcp
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Make the call N times.")
-@click.option("--timeout", type=click.FloatRange(0.01, 60), default=5.0, show_default=True, help="In seconds.")
+@click.option(
+    "--timeout", type=click.FloatRange(0.01, 60), default=5.0, show_default=True, help="Limit of the call, in seconds."
+)
 @mesh_option
 @output_option("text", "json", about="Format of the answer.")
 def call(sent: _Sent, mcp: _Mcp, repeat: int, timeout: float, name: str, output: str) -> None:
     """Make a real mTLS call through the running mesh.
 
-    The answer says what the proxy did, and why. Through a gateway the call may be an MCP request: --tool speaks the
-    whole protocol, and shows the result.
+    The answer shows the verdict of the proxy, and its reason. A call through a gateway may be an MCP request: --tool
+    speaks the whole protocol, and shows the result.
     """
     request = mcp.request()
     if request is not None and (sent.raw or sent.data is not None or sent.method is not None):
@@ -246,12 +246,12 @@ def call(sent: _Sent, mcp: _Mcp, repeat: int, timeout: float, name: str, output:
                     call_made["agrees"],
                     (call_made["proxy"] or {}).get("decision"),
                 )
-                say(_describe_call(call_made, why=same not in explained))
+                print_lines(_describe_call(call_made, why=same not in explained))
                 explained.add(same)
     if output == "json":
         emit_json({"verdict": _worst(made), "calls": made})
     elif len(made) > 1:
-        say(_summary(made))
+        print_lines(_summary(made))
     sys.exit(_status(made))
 
 
@@ -303,7 +303,7 @@ def _describe_call(call: dict[str, Any], *, why: bool) -> str:
     if call["note"]:
         lines.append(printable(f"  note:   {call['note']}"))
     if not call["agrees"]:
-        loud = "PROXY AND ENGINE DISAGREE: this is not what the policies say"
+        loud = "PROXY AND ENGINE DISAGREE: the proxy did not follow the policies"
         lines += ["", click.style(loud, fg="white", bg="red", bold=True)]
     if call.get("explanation"):
         lines += ["", call["explanation"], ""]
@@ -311,7 +311,7 @@ def _describe_call(call: dict[str, Any], *, why: bool) -> str:
 
 
 def _describe_check(check: dict[str, Any]) -> Iterator[str]:
-    """What `check` answers instead, and why."""
+    """The answer of `check`, if it differs, and its reason."""
     verdict = check["verdict"] or "no answer"
     yield click.style(printable(f"  check:  {verdict}: {check['reason']}{_position(check)}"), fg="yellow")
     yield from (printable(f"  they differ: {cause}") for cause in check["causes"])
@@ -336,7 +336,7 @@ def _describe_mcp(call: dict[str, Any]) -> Iterator[str]:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _LONGEST_RESULT else f"{text[:_LONGEST_RESULT]}… (all of it: -o json)"
+    return text if len(text) <= _MAX_RESULT_CHARS else f"{text[:_MAX_RESULT_CHARS]}… (all of it: -o json)"
 
 
 def _position(proxy: dict[str, Any]) -> str:

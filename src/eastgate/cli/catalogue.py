@@ -1,4 +1,4 @@
-"""Every code that a diagnostic can have, from the one place where each is defined. The docs are made from it."""
+"""Every code of diagnostics, each from the module that defines it. The docs are generated from it."""
 
 from __future__ import annotations
 

@@ -21,16 +21,16 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli.environments import answer_each
 from eastgate.cli.options import Sources, cluster_options, more_files, source_options, strict_option
-from eastgate.cli.output import colored, conclude, emit_json, fail, output_option, say, warn
+from eastgate.cli.output import colored, conclude, emit_json, fail, output_option, print_lines, warn
 from eastgate.cli.questions import Asked, question_options
-from eastgate.cli.unconsidered import note_absence, status_of, tell
+from eastgate.cli.unconsidered import note_absence, print_unconsidered, status_of
 from eastgate.cluster.unread import Handling
 
-_MOST_PLACES, _MOST_CONDITIONS = 5, 3  # that are listed
+_MAX_PLACES, _MAX_CONDITIONS = 5, 3  # listed requests
 _EXIT = (
-    "Exits with 0 if allowed, 1 if denied (or DEPENDS: parts that the question leaves out decide), "
-    "2 if it could not be decided, "
-    "3 if the answer is about what was read, and what is not read could change it."
+    "Exits with 0 if allowed, 1 if denied (or DEPENDS: the verdict depends on parts that the question leaves out), "
+    "2 if the question cannot be decided, "
+    "3 if Eastgate did not read an object that could change the answer."
 )
 
 
@@ -61,8 +61,8 @@ def _check(sources: Sources, asked: Asked, output: str) -> NoReturn:
             f"{first}{line}" if not number else f"  {line}" for number, line in enumerate(more.head(decision.reason))
         ]
         beside = [*_audited(decision), *_enforcers(decision), *_doubts(decision)]
-        say("\n".join([*head[:-1], f"{head[-1]}{location}", *more.lines(), *beside]))
-        tell(decision.unconsidered, more.unread)
+        print_lines("\n".join([*head[:-1], f"{head[-1]}{location}", *more.lines(), *beside]))
+        print_unconsidered(decision.unconsidered, more.unread)
     sys.exit(status_of(decision, more.unread))
 
 
@@ -73,13 +73,13 @@ def _check(sources: Sources, asked: Asked, output: str) -> NoReturn:
 def explain(sources: Sources, asked: Asked, output: str) -> None:
     """Check, and show the rules and YAML lines that decide.
 
-    With -v, every stage too.
+    With -v, every stage is shown too.
     """
     answer_each(sources, lambda own: _explain(own, asked, output), output=output)
 
 
 def _explain(sources: Sources, asked: Asked, output: str) -> NoReturn:
-    from eastgate.reports.explain import explain as explained  # `check` does without
+    from eastgate.reports.explain import explain as explained  # `check` does not need it
 
     decision, more = _decide(sources, asked)
     text = explained(
@@ -96,14 +96,18 @@ def _explain(sources: Sources, asked: Asked, output: str) -> NoReturn:
         head, *rest = text.splitlines()
         reason = rest[:1] if more.depends is None or not more.depends.is_condition else []
         more_lines = [*more.lines(), *_doubts(decision)]
-        say("\n".join([head, *(f"  {line}" for line in more.head()), *reason, *more_lines, *rest[1:]]))
+        print_lines("\n".join([head, *(f"  {line}" for line in more.head()), *reason, *more_lines, *rest[1:]]))
     sys.exit(status_of(decision, more.unread))
 
 
 @dataclass(frozen=True, slots=True)
-class _More:
-    """The parts beside the decision: what is probably wrong with the question, what it leaves open, and how far to
-    tell what was not considered. `is_hidden`: it allows HTTP at a port that the proxy reads as bytes.
+class _AnswerDetails:
+    """The parts of the answer beside the decision.
+
+    - `warnings`: names in the question that are probably misspelt.
+    - `answer`: the conditions of a partial question.
+    - `unread`: the treatment of unread objects.
+    - `is_hidden`: the decision allows HTTP at a port that the proxy reads as bytes.
     """
 
     warnings: list[Diagnostic]
@@ -124,12 +128,12 @@ class _More:
 
     @property
     def allowed_with(self) -> tuple[Decision, str] | None:
-        """Return the decision about the example that is allowed, and what it adds to the question."""
+        """Return the decision about the allowed example, and the options that it adds to the question."""
         by, examples = self.answer.allowed_by, self.answer.examples
         return (by, shlex.join(examples.allow)) if by is not None and examples is not None else None
 
     def head(self, *reasons: str) -> Iterator[str]:
-        """Yield the first lines: for DEPENDS what is allowed and what is denied, and the reasons of other answers."""
+        """Yield the first lines: for DEPENDS the conditions of both verdicts, and the reasons of other answers."""
         if self.depends is not None:
             yield printable(_describe(self.depends))
         if self.depends is None or not self.depends.is_condition:
@@ -150,12 +154,12 @@ class _More:
 
 
 def _audited(decision: Decision) -> Iterator[str]:
-    """Yield what audited policies would do: the verdict is not theirs."""
+    """Yield the effects of audited policies: their verdict is not enforced."""
     return (printable(each.line) for each in decision.audit)
 
 
 def _enforcers(decision: Decision) -> Iterator[str]:
-    """Yield who enforces the policies on the way, where that is known. The reason names those that nothing enforces."""
+    """Yield the enforcers of the policies on the way, if known. The reason names the policies that nothing enforces."""
     places: dict[str, list[str]] = {}
     for each in decision.enforcement:
         if each.by is not None and each.certain:
@@ -170,7 +174,7 @@ def _doubts(decision: Decision) -> Iterator[str]:
 
 
 def _describe(depends: Depends) -> str:
-    """Say in one line what is allowed and what is denied."""
+    """Describe in one line the conditions of both verdicts."""
     if not depends.is_condition:
         return f"allowed at {_listed(depends.allow)}; denied at {_listed(depends.deny)}"
     options = f" (add {', '.join(depends.options)})" if depends.options else ""
@@ -185,19 +189,19 @@ def _describe(depends: Depends) -> str:
 
 
 def _conditions(texts: Sequence[str]) -> str:
-    """List conditions: for which requests, then which others."""
+    """List the conditions of a verdict, and count the others."""
     others = [text for text in texts if text == OTHERWISE or text.startswith(("with ", "without "))]
     named = [text for text in texts if text not in others]
-    return " and ".join([*([f"for {_listed(named, _MOST_CONDITIONS)}"] if named else []), *others])
+    return " and ".join([*([f"for {_listed(named, _MAX_CONDITIONS)}"] if named else []), *others])
 
 
-def _listed(places: Sequence[str], most: int = _MOST_PLACES) -> str:
+def _listed(places: Sequence[str], most: int = _MAX_PLACES) -> str:
     more = len(places) - most
     return ", ".join(places[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _with_port(question: Question, port: str | None, authority: Authority) -> Question:
-    """Return a question with the number of a port that has a name."""
+    """Return a question with the number of a named port."""
     if question.port is not None or port is None:
         return question
     from eastgate.authority.questions.destinations import port_named  # most ports are numbers
@@ -210,12 +214,12 @@ def _answer(question: Question, authority: Authority) -> PartialAnswer:
     decision = authority.decide(question)
     if decision.allowed and not decision.leaves_protocol_open:
         return PartialAnswer(decision)
-    from eastgate.reports.depends import answer_question  # most questions leave nothing out
+    from eastgate.reports.depends import answer_question  # most questions are complete
 
     return answer_question(question, authority)
 
 
-def _decide(sources: Sources, asked: Asked) -> tuple[Decision, _More]:
+def _decide(sources: Sources, asked: Asked) -> tuple[Decision, _AnswerDetails]:
     settings = sources.settings()
     in_namespace = any(value.startswith("namespace=") for value in sources.values)
     question = asked.question(settings, in_namespace=in_namespace)
@@ -238,12 +242,12 @@ def _decide(sources: Sources, asked: Asked) -> tuple[Decision, _More]:
     points = [point for point in answer.decision.points if isinstance(point, str)]
     notices = authority.notices(points) if any(each.by is None for each in enforcement) else []
     warn([*authority.warnings, *notices, *doubts])
-    return answer.decision, _More([*notices, *doubts], answer, sources.unread, is_hidden)
+    return answer.decision, _AnswerDetails([*notices, *doubts], answer, sources.unread, is_hidden)
 
 
 def _hides_http(decision: Decision, authority: Authority) -> bool:
     if not (decision.question.is_http and decision.looks_at_protocol):
         return False
-    from eastgate.reports.allowed_requests import hides_http  # most questions are not of HTTP to a proxy of Istio
+    from eastgate.reports.allowed_requests import hides_http  # few questions are of HTTP to a proxy of Istio
 
     return hides_http(decision, authority)

@@ -49,7 +49,7 @@ def destinations(context: click.Context, _parameter: click.Parameter, incomplete
 
 def kinds_and_names(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete kinds, and then the names of the kind that is already on the command line."""
-    from eastgate.reports.cluster import Cluster  # a completion of other words does without
+    from eastgate.reports.cluster import Cluster  # completion of other arguments does not need it
     from eastgate.reports.describe import KINDS, UnknownKind, names_of
 
     words = context.params.get("words") or ()
@@ -84,8 +84,8 @@ def _deployments(context: click.Context) -> list[Deployment]:
 
 
 def _authority(context: click.Context) -> Authority | None:
-    for deployment in _deployments(context):  # of several environments the first that can be read
-        with suppress(ManifestError, OSError):  # a completion says nothing about broken manifests: the command will
+    for deployment in _deployments(context):  # of several environments, the first readable one
+        with suppress(ManifestError, OSError):  # a completion does not report broken manifests: the command will
             manifests = read_manifests(deployment.paths)
             leave_out(manifests)
             return Authority(manifests, strict=False)
@@ -93,7 +93,7 @@ def _authority(context: click.Context) -> Authority | None:
 
 
 def matching(words: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    """Return the words that begin so. What could not be typed is not offered: a shell shows it as it is."""
+    """Return the words with this prefix, except words that cannot be typed: a shell would print them unescaped."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(word) for word in words if word.startswith(incomplete) and word.isprintable()]

@@ -8,7 +8,7 @@ from click.shell_completion import get_completion_class
 from eastgate.cli.output import emit
 
 
-@click.command(epilog='Put it into effect with: eval "$(eastgate completion bash)"')
+@click.command(epilog='Load the script with: eval "$(eastgate completion bash)"')
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:

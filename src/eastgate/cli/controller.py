@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from eastgate.controller.options import ControllerOptions, ListeningPorts
     from eastgate.convert.model import Assumption
 
-_EPILOG = "SIGTERM and Ctrl-C end it and exit with 0; 2 if it could not be started."
+_EPILOG = "Exits with 0 after SIGTERM or Ctrl-C; 2 if it could not be started."
 _port = click.IntRange(0, 65535)
 _share = click.FloatRange(0.0, 1.0)
-_port.name, _share.name = "port", "share"  # as help shows them
+_port.name, _share.name = "port", "share"  # in the form of the help
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ClusterOptions:
-    """The cluster that the controller watches, and its own place there."""
+    """The cluster that the controller watches, and the namespace that it runs in."""
 
     kubeconfig: str | None
     context: str | None
@@ -48,7 +48,7 @@ _cluster = record(
         metavar="FILE",
         help="Kubeconfig of the cluster. Default: the account of the pod.",
     ),
-    click.option("--context", metavar="NAME", help="The context of the kubeconfig."),
+    click.option("--context", metavar="NAME", help="Context of the kubeconfig. Default: the current one."),
     click.option(
         "-n", "--namespace", default="eastgate-system", show_default=True, help="Namespace that the controller runs in."
     ),
@@ -80,7 +80,7 @@ class _ControllerPorts:
     debug_port: int | None
 
     def ports(self) -> ListeningPorts:
-        """Return the ports. That for debugging is apart, as it is on localhost."""
+        """Return the ports. The port for debugging is separate, as it is on localhost."""
         from eastgate.controller.options import ListeningPorts
 
         return ListeningPorts(
@@ -97,21 +97,31 @@ class _ControllerPorts:
 _listening = record(
     "listening",
     _ControllerPorts,
-    click.option("--host", default="0.0.0.0", show_default=True, help="The address to listen on."),  # noqa: S104 - a pod
-    click.option("--xds-port", type=_port, default=15010, show_default=True, help="Configuration of proxies."),
-    click.option("--authorizer-port", type=_port, default=15011, show_default=True, help="Decisions for gateways."),
-    click.option("--tools-port", type=_port, default=15012, show_default=True, help="Lists of tools for gateways."),
-    click.option("--peers-port", type=_port, default=15013, show_default=True, help="Connections of other replicas."),
-    click.option("--webhook-port", type=_port, default=9443, show_default=True, help="Admission and conversion."),
-    click.option("--http-port", type=_port, default=8080, show_default=True, help="/healthz, /readyz, /metrics."),
-    click.option("--debug-port", type=_port, help="A snapshot of all that it knows, at /debug on localhost only."),
-    click.option("--svid-port", type=_port, help="Configuration of proxies with an SVID in place of a token."),
+    click.option("--host", default="0.0.0.0", show_default=True, help="Address to listen on."),  # noqa: S104 - a pod
+    click.option(
+        "--xds-port", type=_port, default=15010, show_default=True, help="Port for the configuration of proxies."
+    ),
+    click.option(
+        "--authorizer-port", type=_port, default=15011, show_default=True, help="Port for decisions for gateways."
+    ),
+    click.option(
+        "--tools-port", type=_port, default=15012, show_default=True, help="Port for tool lists for gateways."
+    ),
+    click.option("--peers-port", type=_port, default=15013, show_default=True, help="Port for other replicas."),
+    click.option(
+        "--webhook-port", type=_port, default=9443, show_default=True, help="Port for admission and conversion."
+    ),
+    click.option(
+        "--http-port", type=_port, default=8080, show_default=True, help="Port for /healthz, /readyz, /metrics."
+    ),
+    click.option("--debug-port", type=_port, help="Port for a snapshot of the state, at /debug on localhost only."),
+    click.option("--svid-port", type=_port, help="Port for proxies with an SVID in place of a token."),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Webhooks:
-    """Whether webhooks are answered, and for whom."""
+    """Whether the controller answers webhooks, and the certificates that it demands of API servers."""
 
     no_webhooks: bool
     webhook_client_ca: str | None
@@ -125,14 +135,14 @@ _webhooks = record(
     click.option(
         "--webhook-client-ca",
         type=click.Path(exists=True, dir_okay=False),
-        help="The CA of API servers: admission reviews need a certificate that it signed.",
+        help="CA of API servers: admission reviews need a client certificate of this CA.",
     ),
     click.option(
         "--webhook-client-name",
         "webhook_client_names",
         multiple=True,
         metavar="NAME",
-        help="The common name of such a certificate. By default any.",
+        help="Accepted common name of this certificate. Default: any.",
     ),
 )
 
@@ -158,9 +168,7 @@ class _Logs:
 _logs = record(
     "logs",
     _Logs,
-    click.option(
-        "--access-logs", is_flag=True, help="Have proxies send their decisions, for metrics and decision log."
-    ),
+    click.option("--access-logs", is_flag=True, help="Proxies send their decisions, for metrics and decision log."),
     click.option("--decision-log", metavar="FILE", help="Log decisions as JSON lines; - is stdout."),
     click.option(
         "--decision-sample", type=_share, default=0.01, show_default=True, help="Share of allowed requests to log."
@@ -173,7 +181,11 @@ _logs = record(
         help="Share of denied requests to log.",
     ),
     click.option(
-        "--log-format", type=click.Choice(["json", "text"]), default="json", show_default=True, help="Form of the log."
+        "--log-format",
+        type=click.Choice(["json", "text"]),
+        default="json",
+        show_default=True,
+        help="Format of the log.",
     ),
     click.option("-v", "--verbose", is_flag=True, help="Log everything."),
 )
@@ -196,11 +208,11 @@ _enforcing = record(
     "enforcing",
     _Enforcing,
     click.option("--no-gateways", is_flag=True, help="Run no Gateways, and write nothing into their status."),
-    click.option("--no-gateway-class", is_flag=True, help="Do not make the GatewayClass where none exists."),
+    click.option("--no-gateway-class", is_flag=True, help="Do not create a missing GatewayClass."),
     click.option(
         "--native",
         type=click.Choice(["istio", "linkerd"]),
-        help="Write the policies of this mesh for those of GEP-3779, and leave its proxies as they are.",
+        help="Write native policies of this mesh from GEP-3779 policies, and leave its proxies as they are.",
     ),
     click.option("--linkerd-status", is_flag=True, help="Write the status of Linkerd's routes, unless Linkerd does."),
     click.option(
@@ -208,16 +220,16 @@ _enforcing = record(
         type=click.Choice(["leave", "close"]),
         default="leave",
         show_default=True,
-        help="How to treat pods whose policies that mesh cannot express: `leave` or `close` them. The status says so.",
+        help="`leave` or `close` pods with policies that the mesh of --native cannot express. The status tells so.",
     ),
     click.option(
         "--assume",
         "assumed",
         multiple=True,
         metavar="NAME",
-        help="Fact about that mesh, as in `eastgate convert`.",
+        help="Fact about the mesh of --native, as in `eastgate convert`.",
     ),
-    click.option("--proxy-image", metavar="IMAGE", help="The image of sidecars and gateways."),
+    click.option("--proxy-image", metavar="IMAGE", help="Image of sidecars and gateways."),
 )
 
 
@@ -238,7 +250,7 @@ def controller(
 ) -> None:
     """Run the controller in a cluster.
 
-    The controller watches policies, configures proxies, and writes into the status of policies what is in force.
+    The controller watches policies, configures proxies, and writes the status of policies.
     """
     from dataclasses import replace
 

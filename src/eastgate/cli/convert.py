@@ -1,4 +1,4 @@
-"""`convert`: policies in the words of another API, and what gets lost on the way."""
+"""`convert`: policies in the form of another API, with the losses of the conversion."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from eastgate.authority.reading import ManifestError, Manifests
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.environments import Task, answer_all, each_environment
 from eastgate.cli.options import Sources, cluster_options, more_files, source_options
-from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, output_option, say, warn
-from eastgate.cli.unconsidered import note
+from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, output_option, print_lines, warn
+from eastgate.cli.unconsidered import print_notes
 from eastgate.cluster.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like, list_left_out
 from eastgate.convert import KINDS, Assumption, Conversion, Options
 from eastgate.convert import convert as convert_documents
@@ -27,13 +27,13 @@ from eastgate.settings import Settings, Sidecars
 if TYPE_CHECKING:
     from eastgate.reports.diff import DiffReport
 
-_LOST = 1
-_WRONG = 4
+_HAS_LOSSES = 1
+_FOUND_COUNTEREXAMPLE = 4
 _EPILOG = (
-    "Exits with 0 if nothing was lost, 1 if something was, 2 if the manifests cannot be read, "
-    "3 if nothing was lost and there are policies of kinds that are not read, or --verify could not prove it or had "
+    "Exits with 0 if nothing was lost, 1 if the conversion has losses, 2 if the manifests cannot be read, "
+    "3 if nothing was lost, but some policies are of unread kinds, or --verify could not prove it or had "
     "nothing to verify, "
-    "4 if --verify found a request whose verdict changes though no loss tells it."
+    "4 if --verify found a request whose verdict changes, and no loss explains it."
 )
 
 
@@ -44,9 +44,9 @@ _EPILOG = (
 @click.option(
     "--out",
     type=click.Path(file_okay=False),
-    help="Write one file for each input file into this folder; of several environments into one for each.",
+    help="Write one file for each input file to this folder. Each of several environments has a subfolder.",
 )
-@click.option("--strict", is_flag=True, help="Write nothing if the conversion loses anything.")
+@click.option("--strict", is_flag=True, help="Write nothing if the conversion has losses.")
 @click.option(
     "--assume",
     "assumed",
@@ -59,7 +59,7 @@ _EPILOG = (
     "--verify",
     "verified",
     is_flag=True,
-    help="Prove that no request changes its verdict, except by the losses; or show a request that does.",
+    help="Prove that no request changes its verdict, except by the losses, or show a counterexample.",
 )
 def convert(
     to: str,
@@ -72,7 +72,7 @@ def convert(
 ) -> None:
     """Write policies in the form of another API.
 
-    Eastgate lists what that API cannot express. A converted policy never allows more than the original.
+    Eastgate lists the parts that the API cannot express. A converted policy never allows more than the original.
     """
     _ = sources.required_paths
     options = Options(frozenset(Assumption(name) for name in assumed))
@@ -87,7 +87,9 @@ def convert(
             )
             for one in each
         ]
-        answer_all(tasks, output="json" if output == "json" else "whole", strict=strict, told=each[0].told)
+        answer_all(
+            tasks, output="json" if output == "json" else "whole", strict=strict, diagnostics=each[0].diagnostics
+        )
 
 
 def _folder(out: str | None, environment: str | None) -> Path | None:
@@ -98,7 +100,7 @@ def _folder(out: str | None, environment: str | None) -> Path | None:
 def _convert(
     sources: Sources, to: str, output: str, out: Path | None, strict: bool, options: Options, verified: bool
 ) -> NoReturn:
-    # What policies mean is converted, whoever enforces them now.
+    # The policies are converted by their meaning, even if nothing enforces them.
     settings = replace(sources.settings(), sidecars=Sidecars.ASSUMED)
     reading = sources.documents(settings)
     manifests, conversion = convert_documents(reading, to, settings, options)
@@ -107,7 +109,7 @@ def _convert(
     if sources.unread is Handling.ERROR and manifests.unread.objects:
         fail(diagnose_unread(manifests.unread.objects, Handling.ERROR))
     if sources.verbose:
-        say(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
+        print_lines(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
     refused = strict and bool(conversion.losses)
     if out is not None and not refused:
         _write_files(conversion, out, output)
@@ -119,12 +121,12 @@ def _convert(
         report = replace(report, source=sources.arguments())
     _say(conversion, output, left_out, report, shown=out is None and not refused, verified=verified)
     if verified and conversion.is_empty:
-        say("nothing was converted, so that there is nothing to verify", err=True)
-        sys.exit(_LOST if conversion.losses else PARTIAL)
+        print_lines("nothing was converted, so that there is nothing to verify", err=True)
+        sys.exit(_HAS_LOSSES if conversion.losses else PARTIAL)
     if report is not None and (status := _status(report, conversion)):
         sys.exit(status)
     is_partial = any(is_policy_like(unread) or unread.part is not None for unread in left_out)
-    sys.exit(_LOST if conversion.losses else PARTIAL if is_partial else 0)
+    sys.exit(_HAS_LOSSES if conversion.losses else PARTIAL if is_partial else 0)
 
 
 def _verify(
@@ -149,9 +151,9 @@ def _verify(
 
 
 def _status(report: DiffReport, conversion: Conversion) -> int:
-    """Return the exit status that a verification asks for; 0 where it found nothing that a loss does not explain."""
+    """Return the exit status of a verification; 0 if the losses explain every changed verdict."""
     if report.wider or (report.changes and not conversion.losses):
-        return _WRONG
+        return _FOUND_COUNTEREXAMPLE
     return 0 if report.proven and report.common else PARTIAL
 
 
@@ -159,11 +161,14 @@ def _say_verified(report: DiffReport, conversion: Conversion) -> None:
     from eastgate.reports.diff.words import lines
 
     for line in lines(report):
-        say(line, err=True)
+        print_lines(line, err=True)
     if _status(report, conversion):
-        say("not verified", err=True)
+        print_lines("not verified", err=True)
     else:
-        say("verified: what changes is denied now, which the losses tell" if report.changes else "verified", err=True)
+        print_lines(
+            "verified: all changed requests are denied now, as the losses explain" if report.changes else "verified",
+            err=True,
+        )
 
 
 def _say(
@@ -195,9 +200,9 @@ def _say(
         behind = (
             f"; {kept} polic{'y is' if kept == 1 else 'ies are'} not converted and must stay in force" if kept else ""
         )
-        say(f"{words}{behind}", err=True)
-    note(list_left_out(left_out), err=True)
-    note(describe_unread(left_out), err=True)
+        print_lines(f"{words}{behind}", err=True)
+    print_notes(list_left_out(left_out), err=True)
+    print_notes(describe_unread(left_out), err=True)
     if report is not None:
         _say_verified(report, conversion)
 
@@ -207,7 +212,7 @@ def _qualified_name(kind: str, namespace: str | None, name: str) -> str:
 
 
 def _write_files(conversion: Conversion, folder: Path, output: str) -> None:
-    """Write one file for each that was read; two of one name in different folders get numbers."""
+    """Write one output file for each input file. Files of one name in different folders get numbers."""
     by_file: dict[str, list[dict[str, object]]] = {}
     for converted in conversion.written:
         by_file.setdefault(converted.document.span.file, []).append(dict(converted.manifest))
@@ -218,7 +223,7 @@ def _write_files(conversion: Conversion, folder: Path, output: str) -> None:
         try:
             (folder / name).write_text(render(by_file[file]), encoding="utf-8")  # type: ignore[arg-type] # plain data
         except OSError as error:
-            say(printable(f"cannot write {folder / name}: {error.strerror}"), err=True)
+            print_lines(printable(f"cannot write {folder / name}: {error.strerror}"), err=True)
             sys.exit(UNDECIDED)
 
 

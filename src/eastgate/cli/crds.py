@@ -1,4 +1,4 @@
-"""`crds`: what an API server and an editor need to know of the policies."""
+"""`crds`: the definitions of the policies for API servers and editors."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ import click
 from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.basics.diagnostics.printable import json_text, printable
 from eastgate.basics.records import dataclass
-from eastgate.cli.output import emit, emit_json, output_option, say
+from eastgate.cli.output import emit, emit_json, output_option, print_lines
 from eastgate.settings import MeshMode
 
 if TYPE_CHECKING:
     from eastgate.reports.crds import Webhook
 
 
-# Revisions of a git repository, each as a folder of its own while something reads it.
+# Revisions of a git repository. Each is checked out into a temporary folder.
 
 
 BAD_REVISION = Code(
     "EG0401",
     "revision not read",
-    "`--git` takes A..B, A...B (what B adds since it left A) or A alone, which is compared with the files as they are.",
+    "`--git` takes A..B, A...B (the merge base of A and B, compared with B) or A, compared with the current files.",
 )
 
 
 class RevisionsError(Exception):
-    """Git could not give what was asked for."""
+    """Git could not check out a revision."""
 
     def __init__(self, message: str, help: str | None = None) -> None:  # noqa: A002
         super().__init__(message)
@@ -42,7 +42,7 @@ class RevisionsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
-    """Two commits; `new` None: the files as they are."""
+    """Two commits; `new` None: the current files."""
 
     old: str
     new: str | None
@@ -67,7 +67,7 @@ def _commit(name: str) -> str:
 
 @contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
-    """Yield a folder with the files of a commit: what the current folder was in it."""
+    """Yield a folder with the files of a commit: those of the current folder at that commit."""
     prefix = _git("rev-parse", "--show-prefix").strip()
     top = Path(_git("rev-parse", "--show-toplevel").rstrip("\n"))
     with TemporaryDirectory(prefix="eastgate-diff-") as folder:
@@ -100,7 +100,7 @@ def _git(*words: str, about: str | None = None, folder: Path | None = None, more
     return run.stdout
 
 
-_ONE_LINE = 10_000  # a rule that is cut into lines is hard to read, and to find
+_MAX_LINE_CHARS = 10_000  # a rule that is cut into lines is hard to read, and to find
 
 
 def _service(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, str] | None:
@@ -124,32 +124,34 @@ def _certificates(_context: click.Context, _option: click.Parameter, value: str 
     return text
 
 
-@click.command(epilog="Exits with 0, or with 2 if there is no such kind.")
+@click.command(epilog="Exits with 0; 2 for an unknown kind.")
 @click.option(
     "--admission",
     type=click.Choice([mode.value for mode in MeshMode]),
-    help="ValidatingAdmissionPolicies for a mesh of this mode, instead of the definitions.",
+    help="Instead: ValidatingAdmissionPolicies for a mesh of this mode.",
 )
-@click.option("--json-schema", is_flag=True, help="JSON Schemas for editors, of every kind that is read, instead.")
+@click.option(
+    "--json-schema", is_flag=True, help="Instead: JSON Schemas for editors, of every kind that Eastgate reads."
+)
 @click.option(
     "--conversion-webhook",
     metavar="NAMESPACE/NAME",
     callback=_service,
-    help="The Service that converts between versions: serves superseded versions too.",
+    help="Service that converts between versions. Superseded versions are then served too.",
 )
 @click.option(
     "--conversion-ca",
     metavar="FILE",
     callback=_certificates,
-    help="The certificates (PEM) of the CA that signs for that Service; without it, those that the API server trusts.",
+    help="CA certificates (PEM) for that Service. Default: the CAs that the API server trusts.",
 )
 @click.option(
     "--webhooks",
     is_flag=True,
-    help="ValidatingWebhookConfiguration and MutatingWebhookConfiguration for that Service, instead.",
+    help="Instead: ValidatingWebhookConfiguration and MutatingWebhookConfiguration for that Service.",
 )
-@click.option("--kind", "kinds", multiple=True, help="Only this kind.")
-@click.option("--dir", "folder", type=click.Path(file_okay=False), help="Write a file for each into this folder.")
+@click.option("--kind", "kinds", multiple=True, help="Print only this kind.")
+@click.option("--dir", "folder", type=click.Path(file_okay=False), help="Write each to a file in this folder.")
 @output_option("yaml", "json", about="Format of the manifests.")
 def crds(
     admission: str | None,
@@ -163,8 +165,8 @@ def crds(
 ) -> None:
     """Print CustomResourceDefinitions, webhooks and schemas.
 
-    Without options these are the CustomResourceDefinitions of all policies. Others are admission policies, webhook
-    configurations, and JSON Schemas for editors.
+    Without options, print the CustomResourceDefinitions of all policies. Options select admission policies, webhook
+    configurations, or JSON Schemas for editors instead.
     """
     if admission is not None and json_schema:
         raise click.UsageError("write --admission, or --json-schema")
@@ -206,7 +208,7 @@ def _configurations(webhook: Webhook, folder: str | None, output: str) -> None:
 
 
 def _check_names(asked: Sequence[str], there_are: Sequence[str] | dict[str, str]) -> list[str]:
-    """Return the kinds that are asked for, in any letter case; all of them where none is."""
+    """Return the selected kinds, in any letter case; without a selection, all kinds."""
     by_name = {kind.lower(): kind for kind in there_are}
     for kind in asked:
         if kind.lower() not in by_name:
@@ -215,7 +217,7 @@ def _check_names(asked: Sequence[str], there_are: Sequence[str] | dict[str, str]
 
 
 def _resource(policy: dict[str, Any]) -> str:
-    """Return the definition that an admission policy or its binding is about: its name without the version."""
+    """Return the definition behind an admission policy or its binding: its name without the version."""
     plural, _, group = policy["metadata"]["name"].split(".", 2)
     return f"{plural}.{group}"
 
@@ -253,14 +255,14 @@ def _text(made: list[dict[str, Any]], output: str) -> str:
     from eastgate.reading.manifests.heads import PrintableDumper
 
     class Anchorless(PrintableDumper):
-        """Without anchors: a part that stands in two places is written twice."""
+        """A YAML writer without anchors: an object that occurs twice is written twice."""
 
         def ignore_aliases(self, _data: object) -> bool:
             return True
 
     return str(
         yaml.dump_all(
-            made, Dumper=Anchorless, sort_keys=False, width=_ONE_LINE, allow_unicode=True, explicit_start=True
+            made, Dumper=Anchorless, sort_keys=False, width=_MAX_LINE_CHARS, allow_unicode=True, explicit_start=True
         )
     )
 
@@ -270,4 +272,4 @@ def _write(files: dict[str, str], folder: str) -> None:
         path = Path(folder) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    say(printable(f"{len(files)} files in {folder}"), err=True)
+    print_lines(printable(f"{len(files)} files in {folder}"), err=True)

@@ -1,4 +1,4 @@
-"""`describe`: everything about one thing."""
+"""`describe`: everything about one object."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from eastgate.cli import complete
 from eastgate.cli.environments import answer_each
 from eastgate.cli.inspecting import cluster_from, completeness, inspecting_options, split_paths
 from eastgate.cli.options import Sources
-from eastgate.cli.output import FROM_WHAT_WAS_READ, colored, emit_json, fail, output_option, say, terminal_width
+from eastgate.cli.output import FROM_WHAT_WAS_READ, colored, emit_json, fail, output_option, print_lines, terminal_width
 from eastgate.cli.unconsidered import note_absence
 from eastgate.cluster.unread import parts_of
 from eastgate.reports.describe import UnknownKind
 from eastgate.reports.describe import describe as described
 
 _EXIT = (
-    "Exits with 0, with 2 if there is no such thing or a policy that is about it is broken, "
-    "or with 3 if what is not read could change who may reach it."
+    "Exits with 0; 2 if the object does not exist or a policy about it has errors; "
+    "3 if Eastgate did not read an object that could change the callers that may reach it."
 )
 
 
@@ -32,7 +32,7 @@ _EXIT = (
 @inspecting_options()
 @output_option("text", "json", about="Format of the answer.")
 def describe(words: tuple[str, ...], sources: Sources, output: str) -> None:
-    """Show which policies affect a thing, and who may reach it.
+    """Show the policies about an object, and its allowed callers.
 
     KIND is pod, service, gateway, route, backend, namespace, policy, or the kind of a policy. KIND/NAME works too.
     """
@@ -60,11 +60,11 @@ def _describe(sources: Sources, kind: str, name: str | None, output: str) -> NoR
         emit_json({**whole, **left_out})
     else:
         if lost:
-            say(FROM_WHAT_WAS_READ)
+            print_lines(FROM_WHAT_WAS_READ)
         color = colored()
         width = terminal_width()
         texts = ["\n".join(description.lines(color=color, width=width)) for description in descriptions]
-        say("\n\n".join(texts) if texts else printable(f"there is no {kind} in the manifests"))
+        print_lines("\n\n".join(texts) if texts else printable(f"there is no {kind} in the manifests"))
     sys.exit(completeness(cluster, points))
 
 
@@ -77,5 +77,5 @@ def _subject(words: tuple[str, ...]) -> tuple[str, str | None, list[str]]:
         return kind, None, []
     more, paths = split_paths(words[2:])
     if more:
-        raise click.UsageError(f"one name at a time: what is `{more[0]}`? There is no such file either.")
+        raise click.UsageError(f"one name at a time: `{more[0]}` is a second one, and no file")
     return kind, words[1], paths

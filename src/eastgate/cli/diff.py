@@ -37,9 +37,9 @@ from eastgate.cli.output import (
     emit,
     emit_json,
     fail,
+    mark_absent,
     output_option,
-    say,
-    say_absent,
+    print_lines,
     warn,
 )
 from eastgate.cluster.unread import Handling, diagnose_unread
@@ -50,8 +50,8 @@ from eastgate.reports.diff.words import lines
 from eastgate.settings import Settings
 
 _EXIT = (
-    "Exits with 0 if no request changes its verdict (or none in the way of --fail-on), 1 if some do, "
-    "2 if something cannot be read, 3 if no change was found and it is not proven that there is none, or if there is "
+    "Exits with 0 if no request changes its verdict (or not in the direction of --fail-on), 1 if a request does, "
+    "2 if an input cannot be read, 3 if no change was found but the absence of changes is not proven, or if there is "
     "nothing to compare."
 )
 
@@ -61,7 +61,8 @@ _EXIT = (
 @click.option(
     "--git",
     metavar="A..B",
-    help="Compare two revisions of PATH...; A...B: what B adds since it left A; A alone: with the files as they are.",
+    help="Compare revision A of PATH... with B. A...B: compare the merge base of A and B with B. A: compare A with the "
+    "current files.",
 )
 @click.option(
     "--between",
@@ -76,25 +77,25 @@ _EXIT = (
     multiple=True,
     metavar="PATH",
     type=click.Path(allow_dash=True),
-    help="Add these manifests, or replace those of the same names, and compare.",
+    help="Compare with these manifests added, or in place of those of the same names.",
 )
 @click.option(
     "--without",
     "removed",
     multiple=True,
     metavar="KIND/NS/NAME",
-    help="Remove this object, and compare.",
+    help="Compare without this object.",
 )
 @output_option(
     *("text", "json", "markdown", "sarif", "github"),
-    about="Form of the changes; github is for annotations of a workflow, markdown for a comment.",
+    about="Format of the changes; github: annotations of a workflow, markdown: a comment.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice([choice.value for choice in FailOn]),
     default="any",
     show_default=True,
-    help="The changes for which the exit status is 1: those to allow, those to deny, or any.",
+    help="Exit with 1 for these changes: wider (to allow), narrower (to deny), or any.",
 )
 def diff(
     sources: Sources,
@@ -108,8 +109,8 @@ def diff(
     """Show which requests change their verdict.
 
     PATH... are the folders OLD and NEW, or one folder with --git, --between, --with or --without. If no request changes
-    its verdict, Eastgate proves it. Environments of OLD and NEW that have the same name are compared. Policies without
-    any workload are compared on invented ones.
+    its verdict, Eastgate proves it. Environments with the same name in OLD and NEW are compared. Policies without
+    workloads are compared on generated workloads.
     """
     if between is not None and (git is not None or added or removed):
         raise click.UsageError("--between compares environments as they are: leave out --git, --with and --without")
@@ -120,17 +121,17 @@ def diff(
     with ExitStack() as folders:
         pairs = list(_pairs(sources, settings, _DiffOptions(git, between, added, removed), folders))
         if len(pairs) == 1 and pairs[0].name is None:
-            if any(finding.is_error for finding in pairs[0].told):
-                fail(pairs[0].told)
-            warn(pairs[0].told)
+            if any(finding.is_error for finding in pairs[0].diagnostics):
+                fail(pairs[0].diagnostics)
+            warn(pairs[0].diagnostics)
             comparing.show(pairs[0])
         tasks = [Task(pair.name or "", partial(comparing.show, pair)) for pair in pairs]
-        answer_all(tasks, output=output, strict=sources.strict, told=pairs[0].told, decisive=DENIED)
+        answer_all(tasks, output=output, strict=sources.strict, diagnostics=pairs[0].diagnostics, decisive=DENIED)
 
 
 @dataclass(frozen=True, slots=True)
 class _DiffOptions:
-    """The options that say what is compared."""
+    """The options that select the two sides."""
 
     git: str | None
     between: tuple[str, str] | None
@@ -140,22 +141,22 @@ class _DiffOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two sides to compare, each read when it is asked for; None: there is no such environment on that side.
+    """Two sides to compare, each read on first use; None: that side has no such environment.
 
-    `name` is that of the environment, where there are several. `asked` are the arguments of commands that read the new
-    side, or what is nearest to it.
+    `name` is that of the environment, if there are several. `asked` are the arguments of commands that read the new
+    side, or the closest sources that exist.
     """
 
     name: str | None
     load: Callable[[], tuple[Authority, Authority]] | None
     asked: tuple[str, ...] = ()
     side: str = ""
-    told: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _PairReport:
-    """How two sides are compared, and how the report is shown."""
+    """The treatment of unread objects in a comparison, and the form of its report."""
 
     unread: Handling
     output: str
@@ -176,7 +177,7 @@ class _PairReport:
         sys.exit(report.status(self.fail_on))
 
     def _show_single(self, pair: _Pair) -> NoReturn:
-        """Show an environment that only one side has. Nothing is proven about it."""
+        """Show an environment that only one side has. There is no proof about it."""
         conclude(f"only in {pair.side}:")
         if self.output == "json":
             emit_json({"equal": False, "proven": False, "only": pair.side.lower()})
@@ -192,7 +193,7 @@ def _in_short(report: DiffReport) -> str:
 
 
 def _pairs(sources: Sources, settings: Settings, asked: _DiffOptions, folders: ExitStack) -> Iterator[_Pair]:
-    """Yield what is to be compared. Revisions are checked out until `folders` is closed."""
+    """Yield the pairs to compare. Revisions stay checked out until `folders` is closed."""
     named, more, paths = sources.named, sources.more, sources.paths
     if asked.between is not None:
         yield _between(sources, settings, asked.between)
@@ -202,13 +203,14 @@ def _pairs(sources: Sources, settings: Settings, asked: _DiffOptions, folders: E
         applied = [path for path in paths if not isinstance(path, DocumentSource)]
         cluster = sources.of_paths(*clusters)
         change = _Change(sources.of_paths(*applied, *asked.added), asked.removed)
-        # Nothing but the change itself says what `new` has of a change that is only tried: what there is can be asked
+        # No files have the new side of a change that is only tried, so that the report names the sources of the old
+        # side
         yield _Pair(None, partial(_what_if, cluster, change, settings), cluster.arguments())
     elif asked.added or asked.removed:
         change = _Change(replace(sources.of_paths(*asked.added), environments=()), asked.removed)
         for one in each_environment(sources):
             load = partial(_what_if, one.sources, change, settings)
-            yield _Pair(one.name, load, one.sources.arguments(), told=one.told)
+            yield _Pair(one.name, load, one.sources.arguments(), diagnostics=one.diagnostics)
     elif named or len(more) != 2:
         words = (
             "give OLD and NEW; or --git A..B PATH...; or -f PATH... with --between, --with or --without; "
@@ -230,7 +232,7 @@ def _between(sources: Sources, settings: Settings, names: tuple[str, str]) -> _P
 
 
 def _load(sources: Sources, settings: Settings) -> Authority:
-    """Read one side. For a comparison, `--unread` is not about the verdicts of one side."""
+    """Read one side. A comparison handles `--unread` itself, for both sides."""
     return replace(sources, unread=Handling.IGNORE).authority(settings)
 
 
@@ -245,7 +247,7 @@ def _refuse_unread(old: Authority, new: Authority) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The environments of one side: none where the paths do not exist there. They are read in the folder."""
+    """The environments of one side; none if the paths do not exist there. They are read in the folder."""
 
     environments: list[EnvironmentSources]
     folder: str | os.PathLike[str] = os.curdir
@@ -259,7 +261,7 @@ class _Side:
         return named
 
     def load(self, sources: Sources | None, settings: Settings) -> Authority:
-        """Read one of the environments; without any there is nothing."""
+        """Read one of the environments; without environments, the side is empty."""
         if sources is None:
             return Authority(read_manifests([], settings), settings, unread=Handling.IGNORE)
         with chdir(self.folder):
@@ -267,12 +269,17 @@ class _Side:
 
 
 def _matched(old: _Side, new: _Side, settings: Settings, asked: tuple[str, ...] | None = None) -> Iterator[_Pair]:
-    """Yield the environments of the same name; of sides with one at most, these whatever they are called."""
-    told = tuple(finding for side in (old, new) for one in side.environments[:1] for finding in one.told)
+    """Yield the environments of the same name. If both sides have at most one, they are compared under any name."""
+    diagnostics = tuple(finding for side in (old, new) for one in side.environments[:1] for finding in one.diagnostics)
     if max(len(old.environments), len(new.environments)) == 1:
         before, after = (next((one.sources for one in side.environments), None) for side in (old, new))
         arguments = asked if asked is not None or after is None else after.arguments()
-        yield _Pair(None, lambda: (old.load(before, settings), new.load(after, settings)), arguments or (), told=told)
+        yield _Pair(
+            None,
+            lambda: (old.load(before, settings), new.load(after, settings)),
+            arguments or (),
+            diagnostics=diagnostics,
+        )
         return
     olds, news = old.named(), new.named()
 
@@ -281,9 +288,9 @@ def _matched(old: _Side, new: _Side, settings: Settings, asked: tuple[str, ...] 
 
     for name in dict.fromkeys((*olds, *news)):
         if name in olds and name in news:
-            yield _Pair(name, partial(load, name), news[name].arguments(), told=told)
+            yield _Pair(name, partial(load, name), news[name].arguments(), diagnostics=diagnostics)
         else:
-            yield _Pair(name, None, side="OLD" if name in olds else "NEW", told=told)
+            yield _Pair(name, None, side="OLD" if name in olds else "NEW", diagnostics=diagnostics)
 
 
 def _revisions(sources: Sources, settings: Settings, words: str, folders: ExitStack) -> Iterator[_Pair]:
@@ -304,9 +311,9 @@ def _revisions(sources: Sources, settings: Settings, words: str, folders: ExitSt
 
 
 def _side_of(commit: str | None, sources: Sources, folders: ExitStack) -> _Side:
-    """Return what is there of the paths in a commit; with None, in the files as they are.
+    """Return the side of the paths in a commit; with None, in the current files.
 
-    The files are read in a folder that is the current one then, so that they have the names that they always have.
+    The files are read with their folder as the current one, so that they have the same names on both sides.
     """
     folder = Path(os.curdir) if commit is None else folders.enter_context(checked_out(commit))
     with chdir(folder):
@@ -314,19 +321,19 @@ def _side_of(commit: str | None, sources: Sources, folders: ExitStack) -> _Side:
         return _Side(each_environment(sources.of_paths(*there)) if there else [], folder)
 
 
-# What if
+# What-if
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A change that is tried: manifests that are added or replaced, and names of objects that are removed."""
+    """A tried change: manifests to add or replace, and names of objects to remove."""
 
     added: Sources
     removed: Sequence[str]
 
 
 def _what_if(sources: Sources, change: _Change, settings: Settings) -> tuple[Authority, Authority]:
-    """Return what there is, and the same with a change: as `kubectl apply` would make it."""
+    """Return the current state, and the state after a change: as `kubectl apply` would make it."""
     if "-" in sources.paths:
         raise click.UsageError("with --with and --without, -f is for files: give those instead of -")
     manifests = sources.manifests(settings)
@@ -336,7 +343,7 @@ def _what_if(sources: Sources, change: _Change, settings: Settings) -> tuple[Aut
     names += list(map(str, new.unread_objects.objects))
     unknown = [name for name in change.removed if name not in names]
     if unknown:
-        say_absent()
+        mark_absent()
         fail([_not_there(name, names) for name in unknown])
     news = only(change.added, "add one").manifests(settings) if change.added.paths else None
     if news is not None and news.reporter.errors:
@@ -378,7 +385,7 @@ def _emit(report: DiffReport, output: str) -> None:
                 emit(line + "\n")
         case _:
             for line in lines(report):
-                say(_painted(line))
+                print_lines(_painted(line))
 
 
 def _painted(line: str) -> str:

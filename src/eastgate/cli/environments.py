@@ -1,4 +1,4 @@
-"""One command, several environments: it is run for each of them, and what is the same is written once."""
+"""One command for several environments: it runs for each of them, and equal output is written once."""
 
 from __future__ import annotations
 
@@ -29,48 +29,48 @@ from eastgate.cli.output import (
     emit_json,
     emit_yaml,
     fail,
+    print_lines,
     recorded,
-    say,
     warn,
 )
 from eastgate.cli.progress import progress
 from eastgate.reading.manifests.files import STDIN
 
-_MOST_NAMED = 3
-_MOST_TITLED = 12  # environments that a heading names
-_MOST_ALIKE = 5  # diagnostics of one code that are written out
-_ORDER = ("DENY", "DEPENDS", "ALLOW")  # of the first line
-_WHOLE = ("dot", "mermaid", "svg", "html", "csv", "whole")  # two of these are not one text
+_MAX_NAMES = 3
+_MAX_TITLE_NAMES = 12  # environments in a heading
+_MAX_PER_CODE = 5  # diagnostics of one code in full
+_VERDICT_ORDER = ("DENY", "DEPENDS", "ALLOW")  # in the first line
+_UNMERGEABLE_FORMATS = ("dot", "mermaid", "svg", "html", "csv", "whole")  # formats that cannot be merged
 
 
-_Shown: TypeAlias = tuple[Diagnostic, list[str]]
-"""A diagnostic, and the names of the environments that it is about."""
+_DiagnosedEnvironments: TypeAlias = tuple[Diagnostic, list[str]]
+"""A diagnostic, and the names of its environments."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentSources:
-    """The sources of one environment. `name` is None where it is the only one.
+    """The sources of one environment. `name` is None if it is the only one.
 
-    `told` is what is wrong with the files that declare environments, of all of them.
+    `diagnostics` are about the files that declare environments, of all environments.
     """
 
     name: str | None
     sources: Sources
-    told: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
     def settled(self) -> Sources:
-        """Return the sources of the only environment, and print what is wrong. Exit if that is an error."""
-        if any(diagnostic.is_error for diagnostic in self.told):
-            fail(self.told)
-        warn(self.told)
+        """Return the sources of the only environment, and print the diagnostics. Exit if one is an error."""
+        if any(diagnostic.is_error for diagnostic in self.diagnostics):
+            fail(self.diagnostics)
+        warn(self.diagnostics)
         return self.sources
 
 
 def each_environment(sources: Sources) -> list[EnvironmentSources]:
-    """Return the sources of each environment that is wanted, or print why there is none and exit.
+    """Return the sources of each selected environment, or print why there is none and exit.
 
-    Where there is only one, its name is None: it is answered for as a folder without environments is.
+    A single environment has the name None: its answer has the form of a folder without environments.
     """
     if sources.deployment is not None or not sources.paths:
         return [EnvironmentSources(None, sources)]
@@ -83,12 +83,14 @@ def each_environment(sources: Sources) -> list[EnvironmentSources]:
         only = found[0]
         names = sources.environments if only.name is None else (only.name,)
         chosen = replace(sources, deployment=only, environments=names)
-        # What is read as the folder that it is reports its errors again
+        # A folder that is read as a whole reports its errors itself
         return [EnvironmentSources(None, chosen, () if only.paths == sources.paths else tuple(reporter))]
     stdin = sys.stdin.buffer.read() if STDIN in sources.paths else None
-    told = tuple(reporter)
+    diagnostics = tuple(reporter)
     return [
-        EnvironmentSources(each.name, replace(sources, deployment=each, environments=(each.name,), stdin=stdin), told)
+        EnvironmentSources(
+            each.name, replace(sources, deployment=each, environments=(each.name,), stdin=stdin), diagnostics
+        )
         for each in found
         if each.name is not None
     ]
@@ -96,19 +98,21 @@ def each_environment(sources: Sources) -> list[EnvironmentSources]:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be answered about one environment."""
+    """The work for one environment."""
 
     name: str
     answer: Callable[[], object]
 
 
 def answer_each(sources: Sources, answer: Callable[[Sources], object], *, output: str = "text") -> None:
-    """EnvironmentAnswer for each environment of the sources, and exit if there are several."""
+    """Answer for each environment of the sources, and exit if there are several."""
     each = each_environment(sources)
     if len(each) == 1:
         answer(each[0].settled)
     else:
-        answer_all([_task(one, answer) for one in each], output=output, strict=sources.strict, told=each[0].told)
+        answer_all(
+            [_task(one, answer) for one in each], output=output, strict=sources.strict, diagnostics=each[0].diagnostics
+        )
 
 
 def _task(one: EnvironmentSources, answer: Callable[[Sources], object]) -> Task:
@@ -120,16 +124,16 @@ def answer_all(
     *,
     output: str = "text",
     strict: bool = False,
-    told: Sequence[Diagnostic] = (),
+    diagnostics: Sequence[Diagnostic] = (),
     decisive: int | None = None,
 ) -> NoReturn:
-    """Write the answers of all tasks together, and exit. `told` is what was found before there were tasks.
+    """Write the answers of all tasks together, and exit. `diagnostics` are those of finding the environments.
 
-    `decisive` is the exit status that one answer gives to all, if every environment is answered for.
+    `decisive` is the exit status of one answer that becomes that of all, if every environment has an answer.
     """
     answers = record_all(tasks)
-    notes, status = Notes.of(answers, told), status_of(answers.values(), strict=strict, decisive=decisive)
-    if any(diagnostic.is_error for diagnostic in told) and status in (ALLOWED, DENIED):
+    notes, status = Notes.of(answers, diagnostics), status_of(answers.values(), strict=strict, decisive=decisive)
+    if any(diagnostic.is_error for diagnostic in diagnostics) and status in (ALLOWED, DENIED):
         status = PARTIAL
     given = {name: answer for name, answer in answers.items() if not (answer.failures or answer.is_absent)}
     if output == "json":
@@ -141,7 +145,7 @@ def answer_all(
     elif output in ("name", "github"):
         for line in dict.fromkeys(line for answer in given.values() for line in answer.text):
             emit(line + "\n")
-    elif output in _WHOLE:
+    elif output in _UNMERGEABLE_FORMATS:
         _write_whole(given)
     else:
         _write_text(answers, given, is_markdown=output == "markdown")
@@ -175,14 +179,14 @@ def record_all(tasks: Sequence[Task]) -> dict[str, EnvironmentAnswer]:
 def status_of(answers: Iterable[EnvironmentAnswer], *, strict: bool = False, decisive: int | None = None) -> int:
     """Return the exit status of several answers.
 
-    It is 2 where no environment gives an answer, and 3 where some do. An environment that does not have what is asked
-    about counts only if none has it.
+    It is 2 if no environment gives an answer, and 3 if only some do. An environment without the object of the question
+    counts only if none has it.
     """
     return combine((answer.status for answer in answers if not answer.is_absent), strict=strict, decisive=decisive)
 
 
 def combine(several: Iterable[int], *, strict: bool = False, decisive: int | None = None) -> int:
-    """Return the exit status of answers that have these statuses."""
+    """Return the exit status for the statuses of several answers."""
     statuses = {*several} or {UNDECIDED}
     if statuses == {UNDECIDED} or (strict and UNDECIDED in statuses):
         return UNDECIDED
@@ -201,8 +205,8 @@ def only(sources: Sources, why: str) -> Sources:
     return each[0].settled
 
 
-def listed(names: Sequence[str], of: int, most: int = _MOST_NAMED) -> str:
-    """Name environments: `dev, prod and 3 more`, or all of them."""
+def listed(names: Sequence[str], of: int, most: int = _MAX_NAMES) -> str:
+    """Return the names of environments as text: `dev, prod and 3 more`, or the number of all."""
     if len(names) == of and of > most:
         return f"all {of} environments"
     shown = names if len(names) <= most + 1 else names[:most]
@@ -224,9 +228,9 @@ def grouped(answers: dict[str, EnvironmentAnswer]) -> Iterator[tuple[list[str], 
 
 
 def _data(answer: EnvironmentAnswer) -> object:
-    """Return the data of an answer; of several pieces, the list."""
+    """Return the data of an answer; several pieces as a list."""
     if not answer.data and answer.text:
-        return json.loads("\n".join(answer.text))  # what was rendered already
+        return json.loads("\n".join(answer.text))  # already rendered as text
     return answer.data[0] if len(answer.data) == 1 else answer.data or None
 
 
@@ -245,23 +249,23 @@ def _write_text(
     shared = _shared_head([answer for _, answer in groups]) if is_markdown else []
     first = _first_line(answers)
     if first is not None:
-        say("\n".join([*shared, first]))
+        print_lines("\n".join([*shared, first]))
     is_told = first is not None and len(groups) == 1 and len(given) == len(answers)
     for number, (names, answer) in enumerate(groups):
         gap = "\n" if number or first is not None else ""
-        title = listed(names, len(answers), _MOST_TITLED)
+        title = listed(names, len(answers), _MAX_TITLE_NAMES)
         heading = f"#### {title}\n\n" if is_markdown else "" if is_told else f"{_bold(title + ':')}\n"
         text = "\n".join(answer.text).split("\n")[len(shared) :]
-        say(f"{gap}{heading}" + "\n".join(text))
+        print_lines(f"{gap}{heading}" + "\n".join(text))
     if empty := {name: answer for name, answer in given.items() if answer.is_empty}:
         gap = "\n" if groups or first is not None else ""
-        say(gap + _nothing_to_show(empty, len(answers)))
+        print_lines(gap + _nothing_to_show(empty, len(answers)))
 
 
 def _nothing_to_show(empty: Mapping[str, EnvironmentAnswer], of: int) -> str:
     read = f" {FROM_WHAT_WAS_READ}" if any(answer.status == PARTIAL for answer in empty.values()) else ""
     names = listed(list(empty), of)
-    count = f"{len(empty)} environments: " if _MOST_NAMED < len(empty) < of else ""
+    count = f"{len(empty)} environments: " if _MAX_NAMES < len(empty) < of else ""
     return f"nothing to show{read} in {count}{names}"
 
 
@@ -277,7 +281,7 @@ def _bold(text: str) -> str:
 
 
 def _first_line(answers: dict[str, EnvironmentAnswer]) -> str | None:
-    """Return the line that says what is answered in which environments; None for a command without short answers."""
+    """Return the line with the short answers and their environments; None for a command without short answers."""
     summaries: dict[str, list[str]] = {}
     for name, answer in answers.items():
         if answer.is_absent:
@@ -286,7 +290,7 @@ def _first_line(answers: dict[str, EnvironmentAnswer]) -> str | None:
             summaries.setdefault(answer.summary, []).append(name)
     if not summaries:
         return None
-    ranks = {verdict: rank for rank, verdict in enumerate(_ORDER)}
+    ranks = {verdict: rank for rank, verdict in enumerate(_VERDICT_ORDER)}
     ordered = sorted(summaries, key=lambda summary: ranks.get(summary.split(" ")[0], -1))
     parts = [_with_names(summary, listed(summaries[summary], len(answers))) for summary in ordered]
     failed = [name for name, answer in answers.items() if answer.failures and not answer.is_absent]
@@ -301,7 +305,7 @@ def _with_names(summary: str, names: str) -> str:
 
 
 def _write_whole(given: dict[str, EnvironmentAnswer]) -> None:
-    """Write what all environments have in common; what differs cannot be one picture or one table."""
+    """Write an output that cannot be merged, such as a picture, if it is the same for all environments."""
     groups = list(grouped(given))
     if len(groups) > 1:
         fail([several_environments(list(given), lambda name: f"they differ; choose one: --environment {name}")])
@@ -310,7 +314,7 @@ def _write_whole(given: dict[str, EnvironmentAnswer]) -> None:
 
 
 def _add_failures(answers: dict[str, EnvironmentAnswer], notes: Notes) -> None:
-    """Add why there are no answers. What some environments do not have is no error if others have it."""
+    """Add the reasons for missing answers. An object that some environments lack is no error if others have it."""
     missing = all(answer.is_absent for answer in answers.values())
     for name, answer in answers.items():
         if answer.is_absent and not missing:
@@ -325,16 +329,16 @@ def _add_failures(answers: dict[str, EnvironmentAnswer], notes: Notes) -> None:
             notes.add_line(line, name)
 
 
-def _by_code(shown: Sequence[_Shown]) -> dict[str, list[_Shown]]:
-    """Group diagnostics by their codes, in the order in which these come first."""
-    groups: dict[str, list[_Shown]] = {}
+def _by_code(shown: Sequence[_DiagnosedEnvironments]) -> dict[str, list[_DiagnosedEnvironments]]:
+    """Group diagnostics by their codes, in the order of first occurrence."""
+    groups: dict[str, list[_DiagnosedEnvironments]] = {}
     for pair in shown:
         groups.setdefault(pair[0].code.id, []).append(pair)
     return groups
 
 
 class Notes:
-    """Diagnostics and other lines beside the answers: each is written once, with the environments that it is about."""
+    """Diagnostics and other lines beside the answers. Each is written once, with the names of its environments."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -343,10 +347,10 @@ class Notes:
         self.failed: str | None = None
 
     @classmethod
-    def of(cls, answers: Mapping[str, EnvironmentAnswer], told: Iterable[Diagnostic] = ()) -> Notes:
-        """Return the diagnostics beside some answers. `told` are about all environments."""
+    def of(cls, answers: Mapping[str, EnvironmentAnswer], diagnostics: Iterable[Diagnostic] = ()) -> Notes:
+        """Return the diagnostics of some answers. `diagnostics` are about all environments."""
         notes = cls(list(answers))
-        for diagnostic in told:
+        for diagnostic in diagnostics:
             notes.add(diagnostic, answers)
         for name, answer in answers.items():
             for diagnostic in answer.diagnostics:
@@ -375,18 +379,20 @@ class Notes:
         for several in _by_code(shown).values():
             texts += [
                 f"{render_all([diagnostic], color=color)}{self._where(names)}"
-                for diagnostic, names in several[:_MOST_ALIKE]
+                for diagnostic, names in several[:_MAX_PER_CODE]
             ]
-            if more := several[_MOST_ALIKE:]:
+            if more := several[_MAX_PER_CODE:]:
                 names = list(dict.fromkeys(name for _, names in more for name in names))
                 code = more[0][0].code
                 texts.append(f"{code.severity}[{code.id}]: {len(more)} more in {listed(names, len(self._names))}")
         if texts:
-            say("\n\n".join(texts) + "\n", err=True)
+            print_lines("\n\n".join(texts) + "\n", err=True)
         for line, names in self._lines.items():
-            say(line if len(names) == len(self._names) else f"{listed(names, len(self._names))}: {line}", err=True)
+            print_lines(
+                line if len(names) == len(self._names) else f"{listed(names, len(self._names))}: {line}", err=True
+            )
         if self.failed is not None:
-            say(self.failed, err=True)
+            print_lines(self.failed, err=True)
 
     def _where(self, names: Sequence[str]) -> str:
         return "" if len(names) == len(self._names) else f"\n  = in: {listed(names, len(self._names))}"

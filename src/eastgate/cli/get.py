@@ -1,4 +1,4 @@
-"""`get`: what there is, in rows or as it was written."""
+"""`get`: a list of objects, as rows or as their manifests."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from eastgate.cli.output import (
     colored,
     emit_json,
     emit_yaml,
+    mark_absent,
     output_option,
-    say,
-    say_absent,
+    print_lines,
     terminal_width,
     warn,
 )
-from eastgate.cli.unconsidered import is_whole, note, say_left_out
+from eastgate.cli.unconsidered import is_whole, print_left_out, print_notes
 from eastgate.cluster.unread import Handling, describe_unread
 from eastgate.reading.manifests import Document
 from eastgate.reports.get import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
@@ -36,13 +36,15 @@ _ENVIRONMENTS = ("environment", "environments")
 
 
 @click.command(
-    epilog="Exits with 0, with 2 if a name is not there or what is listed is broken, or 3 if a part could not be read."
+    epilog="Exits with 0; 2 if a name does not exist or an object has errors; 3 if a part could not be read."
 )
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]...", shell_complete=complete.kinds_and_names)
-@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, which is also what there is without -n.")
-@click.option("-l", "--selector", metavar="LABELS", help="Only what has these labels: app=web,tier in (a, b),!legacy.")
-@output_option("text", "wide", "json", "yaml", "name", about="Rows, or the manifests as they were written.")
-@click.option("--no-headers", is_flag=True, help="Rows without the line above them.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="List all namespaces. This is the default without -n.")
+@click.option(
+    "-l", "--selector", metavar="LABELS", help="List only objects with these labels: app=web,tier in (a, b),!legacy."
+)
+@output_option("text", "wide", "json", "yaml", "name", about="Format of the list: rows, or the manifests as written.")
+@click.option("--no-headers", is_flag=True, help="Print rows without their heading.")
 @inspecting_options()
 def get(
     words: tuple[str, ...],
@@ -87,12 +89,12 @@ def _get(sources: Sources, asked: _Wanted, output: str, *, headers: bool) -> Non
     _show(listed, output, is_single=len(names) == 1, headers=headers)
     missing = [name for name in names if all(name not in (row.name, f"{row.kind}/{row.name}") for row in listed.rows)]
     if missing and is_whole(sources, cluster.authority):
-        say_absent()
+        mark_absent()
     for name in missing:
-        say(printable(f"there is no {kind} {name}"), err=True)
+        print_lines(printable(f"there is no {kind} {name}"), err=True)
     if sources.unread is not Handling.IGNORE:
-        note(describe_unread(cluster.authority.unread_objects.objects), err=True)
-    left_out = say_left_out(cluster.authority.unread_objects.objects, err=True)
+        print_notes(describe_unread(cluster.authority.unread_objects.objects), err=True)
+    left_out = print_left_out(cluster.authority.unread_objects.objects, err=True)
     broken = {
         (rejected.ref.group, rejected.ref.kind, rejected.ref.namespace or "", rejected.ref.name)
         for rejected in cluster.authority.rejected
@@ -101,19 +103,19 @@ def _get(sources: Sources, asked: _Wanted, output: str, *, headers: bool) -> Non
     if missing or any((row.group, row.kind, row.namespace, row.name) in broken for row in listed.rows):
         sys.exit(UNDECIDED)
     if not listed.rows and output in ("text", "wide"):
-        say(printable(f"no {kind} found" + (f" in namespace {where}" if where else "")), err=True)
+        print_lines(printable(f"no {kind} found" + (f" in namespace {where}" if where else "")), err=True)
     if left_out:
         sys.exit(PARTIAL)
 
 
 def _get_environments(sources: Sources, names: Sequence[str], output: str, *, headers: bool) -> None:
-    """List the environments themselves, without reading what they are made of."""
+    """List the environments themselves, without reading their manifests."""
     from eastgate.reports.get.environments import environment_lines, environments_to_json
 
     _ = sources.required_paths
     each = each_environment(replace(sources, environments=(*sources.environments, *names)))
     found = list({id(found): found for one in each for found in one.sources.found}.values())
-    warn(each[0].told)
+    warn(each[0].diagnostics)
     match output:
         case "json":
             emit_json({"environments": environments_to_json(found)})
@@ -121,13 +123,13 @@ def _get_environments(sources: Sources, names: Sequence[str], output: str, *, he
             emit_yaml({"environments": environments_to_json(found)})
         case "name":
             for environment in found:
-                say(printable(environment.name))
+                print_lines(printable(environment.name))
         case _:
             wide, width = output == "wide", terminal_width() if output == "text" else None
             for line in environment_lines(found, wide=wide, headers=headers, width=width, color=colored()):
-                say(line)
+                print_lines(line)
             if not found:
-                say("no environments found", err=True)
+                print_lines("no environments found", err=True)
 
 
 def _show(listed: Listing, output: str, *, is_single: bool, headers: bool) -> None:
@@ -139,13 +141,13 @@ def _show(listed: Listing, output: str, *, is_single: bool, headers: bool) -> No
             emit_yaml(_manifests(documents, is_single=is_single))
         case "name":
             for row in listed.rows:
-                say(printable(row.full_name))
+                print_lines(printable(row.full_name))
         case _:
             width = terminal_width() if output == "text" else None
             for line in listed.text(wide=output == "wide", headers=headers, width=width, color=colored()):
-                say(line)
+                print_lines(line)
 
 
 def _manifests(documents: list[Document], *, is_single: bool) -> object:
-    """Return a Kubernetes List of what was written; of one name, the object itself, as kubectl does."""
+    """Return a Kubernetes List of the manifests; for one name, the object itself, as kubectl does."""
     return manifest(documents[0]) if is_single and len(documents) == 1 else as_list(documents)

@@ -1,4 +1,4 @@
-"""`graph`: who can reach whom."""
+"""`graph`: access between callers and destinations."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from eastgate.cli.output import (
     emit,
     emit_json,
     fail,
+    mark_empty,
     output_option,
-    say,
-    say_empty,
+    print_lines,
     terminal_width,
 )
 from eastgate.cli.unconsidered import note_absence
@@ -45,8 +45,8 @@ from eastgate.reports.graph.text import to_text
 from eastgate.reports.graph.unused import find_unused, unused_text
 
 _EXIT = (
-    "Exits with 0, with 2 if a caller or destination is not there or a policy that is about one is broken, "
-    "or with 3 if what is not read could change who may reach what."
+    "Exits with 0; 2 if a caller or destination does not exist or a policy about one has errors; "
+    "3 if Eastgate did not read an object that could change the graph."
 )
 
 
@@ -66,7 +66,7 @@ class _SelectionOptions:
     near: bool
 
     def selection(self, authority: Authority, sources: Sources) -> GraphSelection:
-        """Return the selection. Raises QuestionError for the name of a port that no destination has."""
+        """Return the selection. Raises QuestionError for a named port that no destination has."""
         selection = GraphSelection(
             tuple(_node_name(name, sources.namespace) for name in self.callers),
             tuple(_node_name(name, sources.namespace) for name in self.targets),
@@ -92,8 +92,8 @@ _selected = record(
         multiple=True,
         metavar="SRC",
         shell_complete=complete.sources,
-        help="Only these callers: sa:NS/NAME, pod:NS/NAME, spiffe://.., id:NAME, anonymous, outside, others, "
-        "namespace:NS; `*` stands for anything.",
+        help="Show only these callers: sa:NS/NAME, pod:NS/NAME, spiffe://.., id:NAME, anonymous, outside, others, "
+        "namespace:NS. `*` matches any text.",
     ),
     click.option(
         "--to",
@@ -101,27 +101,32 @@ _selected = record(
         multiple=True,
         metavar="DST",
         shell_complete=complete.destinations,
-        help="Only these destinations: pod:NS/NAME, service:.., gateway:.., backend:.., namespace:NS; `*` likewise.",
+        help="Show only these destinations: pod:NS/NAME, service:.., gateway:.., backend:.., namespace:NS. `*` matches "
+        "any text.",
     ),
-    click.option("--port", metavar="PORT", help="Only this port: its number, or its name at the destinations."),
-    click.option("--tool", metavar="NAME", help="Only calls of this MCP tool."),
+    click.option("--port", metavar="PORT", help="Show only this port: its number, or its name at the destinations."),
+    click.option("--tool", metavar="NAME", help="Show only calls of this MCP tool."),
     click.option(
-        "--external", is_flag=True, help="Only what can come from outside: no identity, or none of this cluster."
+        "--external",
+        is_flag=True,
+        help="Show only callers from outside: without an identity, or with one of another cluster.",
     ),
-    click.option("--denied", is_flag=True, help="Also pairs of which nothing is allowed."),
-    click.option("--all", "near", is_flag=True, help="Also the access of a pod to itself and from its node."),
+    click.option("--denied", is_flag=True, help="Also show pairs without any allowed request."),
+    click.option("--all", "near", is_flag=True, help="Also show the access of a pod to itself and from its node."),
 )
 
 
 @click.command(epilog=_EXIT)
 @inspecting_options(more_files)
 @_selected
-@click.option("--by", type=click.Choice([str(by) for by in Grouping]), help="Put callers and destinations together.")
-@click.option("--why", is_flag=True, help="Say which rules decide, and where they are written; JSON and CSV always do.")
-@click.option("--unused", is_flag=True, help="Instead: the rules and policies without which no answer changes.")
-@output_option(*FORMATS, about="Form of the answer; `html` is a page that needs nothing else.")
+@click.option("--by", type=click.Choice([str(by) for by in Grouping]), help="Group callers and destinations.")
+@click.option("--why", is_flag=True, help="Show the deciding rules with file and line. JSON and CSV always have them.")
+@click.option(
+    "--unused", is_flag=True, help="Instead: list rules and policies that can be removed without changing an answer."
+)
+@output_option(*FORMATS, about="Format of the graph; `html`: a page that needs no other files.")
 def graph(sources: Sources, selected: _SelectionOptions, by: str | None, why: bool, unused: bool, output: str) -> None:
-    """Show who can reach whom, and on which ports."""
+    """Show which callers can reach which destinations and ports."""
 
     def answer(own: Sources) -> None:
         _graph(own, selected, Grouping(by) if by is not None else None, why, unused, output)
@@ -152,7 +157,7 @@ def _graph(
 
 
 def _node_name(name: str, namespace: str | None) -> str:
-    """Return a name as graphs have it, for the names that kubectl takes; without a namespace it has that of `-n`."""
+    """Return the name of a node of the graph for a name of kubectl; the default namespace is that of `-n`."""
     kind, colon, rest = ends.canonical(name).partition(":")
     if not colon or kind not in ends.NAMESPACED:
         return name
@@ -176,12 +181,12 @@ def _make(cluster: Cluster, surveyed: Survey, by: Grouping | None, output: str, 
 
 def _show(made: Graph, output: str, *, why: bool, full: bool) -> None:
     if output == "text":
-        if made.is_empty and say_empty():
+        if made.is_empty and mark_empty():
             _warn(made.notes)
             return
         if made.left_out:
-            say(FROM_WHAT_WAS_READ)
-        say(to_text(made, why=why, width=terminal_width(), color=colored(), full=full))
+            print_lines(FROM_WHAT_WAS_READ)
+        print_lines(to_text(made, why=why, width=terminal_width(), color=colored(), full=full))
     else:
         emit(render(made, output, why=why))
         preface = [made.preface] if made.preface is not None else []
@@ -190,7 +195,7 @@ def _show(made: Graph, output: str, *, why: bool, full: bool) -> None:
 
 def _warn(notes: Sequence[str]) -> None:
     for note in notes:
-        say(f"note: {printable(note)}", err=True)
+        print_lines(f"note: {printable(note)}", err=True)
 
 
 def _show_unused(cluster: Cluster, output: str) -> None:
@@ -201,5 +206,5 @@ def _show_unused(cluster: Cluster, output: str) -> None:
     if output == "json":
         emit_json(unused.to_json())
     else:
-        say(unused_text(unused, width=terminal_width(), color=colored()))
+        print_lines(unused_text(unused, width=terminal_width(), color=colored()))
     sys.exit(completeness(cluster, unused.points))

@@ -1,6 +1,6 @@
-"""The layout of `--help`: examples of each verb, and its options in groups. It is imported where help is shown.
+"""The layout of `--help`: examples of each verb, and its options in groups. Only help imports it.
 
-A new option needs one word in `OPTION_GROUPS`. Examples run in a checkout of the repository, and a test runs them.
+Add each new option to `OPTION_GROUPS`. Examples run in a checkout of the repository, and a test runs them.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ _OF_VERB: Mapping[tuple[str, str], str] = MappingProxyType(
         **dict.fromkeys([("why", f"--{name}") for name in ("from", "to")], "Line"),
     }
 )
-"""The group of an option that means something else for one verb."""
+"""The group of an option that has another meaning for one verb."""
 
 _ORDER = (REQUIRED, *_GROUPS, OTHER)
 
@@ -142,11 +142,12 @@ def group_of(verb: str, option: click.Parameter) -> str:
 
 
 def write_examples(verb: str, program: str, formatter: click.HelpFormatter) -> None:
-    """Write the examples of a verb. A backslash ends each line that goes on, so that they can be pasted."""
+    """Write the examples of a verb. A backslash ends each continued line, so that examples can be pasted."""
     with formatter.section("Examples"):
         for example in EXAMPLES.get(verb, ()):
             indent = " " * formatter.current_indent
-            text = f"{program} {example}".replace(" --", "\0--").replace(" -f", "\0-f")  # an option keeps its value
+            # Keep an option and its value together
+            text = f"{program} {example}".replace(" --", "\0--").replace(" -f", "\0-f")
             lines = [""]
             for part in text.split("\0"):
                 if lines[-1] and len(indent) * 3 + len(lines[-1]) + len(part) + 3 > formatter.width:

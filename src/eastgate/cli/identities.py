@@ -1,4 +1,4 @@
-"""Options of `up` about who is who: whose certificates, whom else to trust, and how else callers may be known."""
+"""Options of `up` about identities: certificates, trusted domains, and other ways to identify callers."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Identities:
 
     @property
     def stand_ins(self) -> tuple[str, ...]:
-        """Return the trust domains that are trusted without a bundle: a mesh can speak for them itself."""
+        """Return the trust domains that are trusted without a bundle: the mesh issues their certificates itself."""
         return tuple(domain for domain in self.federate if "=" not in domain)
 
     def source(self, settings: Settings) -> SvidSource | None:
-        """Return where certificates come from; None where it is an authority that ends with the mesh."""
+        """Return the source of certificates; None for a CA that ends with the mesh."""
         if self.spire is not None:
             if self.ca is not None or self.federate:
-                bad_option("--spire has an authority and a federation of its own", "leave --ca and --federate out")
+                bad_option("--spire has a CA and a federation of its own", "leave --ca and --federate out")
             return self._agent(settings)
         from eastgate.control.identity import EmbeddedCa, IdentityError, read_bundle
 
@@ -67,7 +67,7 @@ class Identities:
         return stored_ca(Path(self.ca).expanduser(), settings.trust_domain)
 
     def tokens(self, settings: Settings) -> TokenIdentity | None:
-        """Return whose tokens are believed; None where nobody's are."""
+        """Return the accepted token issuers, or None."""
         if self.token_issuer is None and self.token_keys is None:
             return None
         if self.token_issuer is None or self.token_keys is None:
@@ -89,7 +89,7 @@ identity_options = record(
         "--ca",
         type=click.Path(file_okay=False),
         metavar="DIR",
-        help="Keep the certificate authority in this folder, so that a restart has the same root.",
+        help="Keep the CA in this folder, so that the root stays the same after a restart.",
     ),
     click.option("--spire", metavar="SOCKET", help="Take all certificates from the SPIRE agent at this socket."),
     click.option(
@@ -98,11 +98,9 @@ identity_options = record(
         metavar="DOMAIN[=BUNDLE]",
         help="Trust another trust domain: by its bundle (PEM or JWKS), or with a stand-in.",
     ),
-    click.option("--by-address", is_flag=True, help="Know callers without a certificate by their address."),
-    click.option("--token-issuer", metavar="URL", help="Know callers without either by a token (JWT) of this issuer."),
-    click.option("--token-keys", type=click.Path(dir_okay=False), metavar="FILE", help="The issuer's keys (JWKS)."),
-    click.option("--token-audience", multiple=True, metavar="NAME", help="Whom a token must be meant for."),
-    click.option(
-        "--token-claim", default="sub", show_default=True, metavar="NAME", help="The claim that has the SPIFFE ID."
-    ),
+    click.option("--by-address", is_flag=True, help="Identify callers without a certificate by their address."),
+    click.option("--token-issuer", metavar="URL", help="Identify all other callers by a token (JWT) of this issuer."),
+    click.option("--token-keys", type=click.Path(dir_okay=False), metavar="FILE", help="Keys of this issuer (JWKS)."),
+    click.option("--token-audience", multiple=True, metavar="NAME", help="Accepted audience of tokens."),
+    click.option("--token-claim", default="sub", show_default=True, metavar="NAME", help="Claim with the SPIFFE ID."),
 )

@@ -1,4 +1,4 @@
-"""`inject`: manifests of pods, and of what makes pods, with the sidecar in them."""
+"""`inject`: manifests of pods and of their controllers, with the sidecar in them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import click
 
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.options import exclude_option, follow_option
-from eastgate.cli.output import UNDECIDED, emit, fail, output_option, say
+from eastgate.cli.output import UNDECIDED, emit, fail, output_option, print_lines
 
 
-@click.command(epilog="Exits with 0, or with 2 if a manifest cannot be read, or a pod cannot have a sidecar.")
-@click.option("-f", "--filename", "files", multiple=True, required=True, help="A file, a folder, or - .")
+@click.command(epilog="Exits with 0; 2 if a manifest cannot be read, or a pod cannot have a sidecar.")
+@click.option("-f", "--filename", "files", multiple=True, required=True, help="File, folder, or - for standard input.")
 @follow_option
 @exclude_option
-@click.option("--proxy-image", metavar="IMAGE", help="The image with Envoy and iptables.")
-@click.option("--control-plane", metavar="HOST:PORT", help="Where proxies reach the control plane.")
+@click.option("--proxy-image", metavar="IMAGE", help="Image with Envoy and iptables.")
+@click.option("--control-plane", metavar="HOST:PORT", help="Address of the control plane for proxies.")
 @output_option("yaml", "json", about="Format of the manifests.")
 def inject(
     files: tuple[str, ...],
@@ -54,11 +54,11 @@ def inject(
         try:
             manifest, warnings = inject_manifest(dict(content_of(document) or {}), options)  # type: ignore[arg-type]
         except InjectionRefused as error:
-            say(f"error: {named}: {printable(str(error))}", err=True)
+            print_lines(f"error: {named}: {printable(str(error))}", err=True)
             refused = True
             continue
         for warning in warnings:
-            say(f"warning: {named}: {printable(warning)}", err=True)
+            print_lines(f"warning: {named}: {printable(warning)}", err=True)
         manifests.append(manifest)
     if refused:
         sys.exit(UNDECIDED)

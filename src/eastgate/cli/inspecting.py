@@ -1,4 +1,4 @@
-"""What `describe`, `get` and `graph` share: the words of their command lines, and the cluster that they look at."""
+"""Shared parts of `describe`, `get` and `graph`: their arguments, and the cluster that they show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from eastgate.authority.reading import sort_reading
 from eastgate.cli.options import Sources, cluster_options, source_options, strict_option
-from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, Decorator, left_out, say, warn
+from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, Decorator, left_out, print_lines, warn
 from eastgate.cluster.points import Point
 from eastgate.cluster.unread import Standing, standing
 from eastgate.reports.cluster import Cluster
@@ -18,23 +18,23 @@ _namespace = click.option(
     "-n",
     "--namespace",
     metavar="NS",
-    help="Only this namespace; also that of objects without one. Default: all.",
+    help="Show only this namespace, which is also that of objects without one. Default: all.",
 )
 
 
 def inspecting_options(*others: Decorator) -> Decorator:
-    """Add the options of a command that shows what there is."""
+    """Add the options of a command that shows objects."""
     return source_options(*cluster_options, strict_option, *others, namespace=_namespace)
 
 
 def split_paths(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split names from the paths that follow `-f PATH` without an -f of their own: what exists is a path."""
+    """Separate names from the paths that follow `-f PATH` without their own -f: an existing file is a path."""
     paths = [word for word in words if word == "-" or Path(word).exists()]
     return [word for word in words if word not in paths], paths
 
 
 def completeness(cluster: Cluster, points: Sequence[Point]) -> int:
-    """Return the exit status of what is said about some points: whether it is complete."""
+    """Return the exit status of a report about some points: whether it is complete."""
     authority = cluster.authority
     stands = standing(cluster.unconsidered(points), authority.unread, allowed=True)
     rejected = any(not policy.is_unfilled for policy in cluster.rejected_at(points))
@@ -44,7 +44,7 @@ def completeness(cluster: Cluster, points: Sequence[Point]) -> int:
 
 
 def cluster_from(sources: Sources) -> Cluster:
-    """Read the manifests, or say everything that is wrong with them and exit."""
+    """Read the manifests. If they have errors, print all of them and exit."""
     _ = sources.required_paths
     settings = sources.settings()
     reading = sources.documents(settings)
@@ -52,7 +52,7 @@ def cluster_from(sources: Sources) -> Cluster:
     cluster = Cluster(authority, reading.documents, verbose=sources.verbose)
     if sources.verbose:
         summary = f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies"
-        say(summary + left_out(reading.excluded), err=True)
+        print_lines(summary + left_out(reading.excluded), err=True)
     errors = (error for rejected in authority.rejected for error in rejected.errors)
     warn([*authority.warnings, *authority.notices(), *errors])
     return cluster

@@ -1,4 +1,4 @@
-"""`lint`: what is understood and probably not meant so."""
+"""`lint`: valid policies that are probably mistakes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from eastgate.cli.output import (
     emit_json,
     left_out,
     output_option,
-    say,
+    print_lines,
 )
-from eastgate.cli.unconsidered import note
+from eastgate.cli.unconsidered import print_notes
 from eastgate.cluster.unread.codes import UNREAD_POLICY
 from eastgate.cluster.unread.left_out import MOST_LISTED
 from eastgate.dialects.linting import enumerated
@@ -58,42 +58,40 @@ _THRESHOLDS = {
     "info": tuple(Severity),
     "never": (),
 }
-_MOST_NAMED = 12  # environments
+_MAX_NAMES = 12  # environments
 _EXIT = (
-    "Exits with 0 if there is no finding of the severity of --fail-on or worse, 1 if there is, an error in a manifest "
-    "too. 3 if there is none, and a part, or a kind of policies, could not be read. 2 if nothing could be read."
+    "Exits with 0 without findings of the severity of --fail-on or higher; 1 with such a finding, including errors in "
+    "manifests; 3 without, if a part or a kind of policies could not be read; 2 if nothing could be read."
 )
-# Findings that something is not read, and not that something is wrong
+# Findings about unread parts, and not about mistakes
 _UNREAD = frozenset({LEADS_OUT, UNREAD_POLICY})
 
 
 @click.command(epilog=_EXIT)
 @source_options(more_files, *cluster_options)
-@output_option(
-    "text", "json", "sarif", "github", about="Form of the findings; github is for annotations of a workflow."
-)
+@output_option("text", "json", "sarif", "github", about="Format of the findings; github: annotations of a workflow.")
 @click.option(
     "--fail-on",
     type=click.Choice(list(_THRESHOLDS)),
     default="warning",
     show_default=True,
-    help="The severity from which on the exit status is 1.",
+    help="Exit with 1 if a finding has this severity or a higher one.",
 )
 @click.option(
     "--baseline",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="Findings that are accepted: only others are shown, and count for the exit status.",
+    help="File of accepted findings. Only other findings are shown, and count for the exit status.",
 )
 @click.option(
     "--write-baseline",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="Write all findings into a baseline, and exit with 0.",
+    help="Write all findings to a baseline, and exit with 0.",
 )
-@click.option("--explain", metavar="CODE", help="Say what a code means, with an example, and do nothing else.")
-@click.option("--select", multiple=True, metavar="CODE", help="Only codes that begin so.")
-@click.option("--ignore", multiple=True, metavar="CODE", help="No codes that begin so.")
+@click.option("--explain", metavar="CODE", help="Only explain a code, with an example.")
+@click.option("--select", multiple=True, metavar="CODE", help="Show only codes with this prefix.")
+@click.option("--ignore", multiple=True, metavar="CODE", help="Hide codes with this prefix.")
 def lint(
     sources: Sources,
     output: str,
@@ -106,7 +104,7 @@ def lint(
 ) -> None:
     """Find mistakes in policies, such as rules without effect.
 
-    Other findings are targets that select nothing, workloads that nothing can reach, and misspelt names.
+    Other findings are targets that select nothing, workloads without allowed callers, and misspelt names.
     """
     if explain is not None:
         _explain(explain)
@@ -124,7 +122,7 @@ def lint(
     names = tuple(found) if len(found) > 1 else ()
     unbuilt = list(dict.fromkeys(part for each in found.values() for part in each.unbuilt))
     beside = list_lost(found, None if sources.verbose else MOST_LISTED)
-    shown = _Shown(merged, excluded, comparison, baseline, names, sources.verbose, unbuilt, beside)
+    shown = _OutputForm(merged, excluded, comparison, baseline, names, sources.verbose, unbuilt, beside)
     if output == "json" and len(found) > 1:
         emit_json({"environments": {name: shown.within(name, each).to_json() for name, each in found.items()}})
     else:
@@ -135,8 +133,8 @@ def lint(
     sys.exit(combine(statuses, decisive=DENIED))
 
 
-def _status(shown: _Shown, found: EnvironmentFindings, fail_on: str) -> int:
-    """Return the exit status that the findings in one environment ask for."""
+def _status(shown: _OutputForm, found: EnvironmentFindings, fail_on: str) -> int:
+    """Return the exit status for the findings in one environment."""
     if found.is_unanswered:
         return UNDECIDED
     if any(finding.severity in _THRESHOLDS[fail_on] and finding.code not in _UNREAD for finding in shown.new):
@@ -149,7 +147,7 @@ def _status(shown: _Shown, found: EnvironmentFindings, fail_on: str) -> int:
 
 
 def _read_baseline(path: str) -> Baseline:
-    """Read the findings that are accepted. A file that is missing is an error: nothing would be accepted silently."""
+    """Read the accepted findings. A missing file is an error, so that findings are not silently shown as new."""
     try:
         return read_baseline(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -168,7 +166,7 @@ def _write_baseline(path: str, findings: Sequence[Finding]) -> None:
             printable(f"cannot write {path}: {error.strerror}"), param_hint="--write-baseline"
         ) from error
     count = f"{len(accepted):,} finding{'' if len(accepted) == 1 else 's'}"
-    say(printable(f"wrote {count} to {path}; give it with --baseline {path}"))
+    print_lines(printable(f"wrote {count} to {path}; give it with --baseline {path}"))
 
 
 # Explanations
@@ -184,14 +182,14 @@ def _explain(number: str) -> None:
         near = did_you_mean(number, codes)
         hint = f"; did you mean {near}?" if near else f"; {CATALOGUE} lists all codes"
         raise click.BadParameter(printable(f"there is no code {number}") + hint, param_hint="--explain")
-    say(f"{code.severity}[{code.id}]: {code.title}\n\n{textwrap.fill(code.explanation, 100)}")
+    print_lines(f"{code.severity}[{code.id}]: {code.title}\n\n{textwrap.fill(code.explanation, 100)}")
     for title, manifest in (("Wrong", code.wrong), ("Right", code.right)):
         if manifest:
-            say(f"\n{title}:\n\n{textwrap.indent(manifest.rstrip(), '  ')}")
+            print_lines(f"\n{title}:\n\n{textwrap.indent(manifest.rstrip(), '  ')}")
 
 
 def _prefixes(values: Sequence[str], option: str) -> tuple[str, ...]:
-    """Read codes, or the beginnings of codes, separated by commas too."""
+    """Parse codes, or prefixes of codes, also separated by commas."""
     prefixes = tuple(part.strip().upper() for value in values for part in value.split(",") if part.strip())
     for prefix in prefixes:
         if not re.fullmatch(r"E(G\d{0,4})?", prefix):
@@ -202,8 +200,8 @@ def _prefixes(values: Sequence[str], option: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """What is printed. `each`: no grouping. `beside` lists parts that could not be read."""
+class _OutputForm:
+    """The form of the output. `each`: no grouping. `beside` lists parts that could not be read."""
 
     findings: Sequence[Finding]
     excluded: int
@@ -218,8 +216,8 @@ class _Shown:
     def new(self) -> Sequence[Finding]:
         return self.findings if self.comparison is None else self.comparison.new
 
-    def within(self, name: str, found: EnvironmentFindings) -> _Shown:
-        """Return what is shown of one environment."""
+    def within(self, name: str, found: EnvironmentFindings) -> _OutputForm:
+        """Return the output for one environment."""
         compared = self.comparison
         return replace(
             self,
@@ -242,7 +240,7 @@ def _in_environment(findings: Sequence[Finding], name: str) -> tuple[Finding, ..
     return tuple(finding for finding in findings if not finding.environments or name in finding.environments)
 
 
-def _emit(shown: _Shown, output: str) -> None:
+def _emit(shown: _OutputForm, output: str) -> None:
     match output:
         case "json":
             emit_json(shown.to_json())
@@ -254,20 +252,20 @@ def _emit(shown: _Shown, output: str) -> None:
         case _:
             groups = singly(shown.new) if shown.each else group_findings(shown.new)
             for group in groups:
-                say(group.shown.render(also=group.also, where=group.where, color=colored()) + "\n")
-            note(shown.beside)
+                print_lines(group.shown.render(also=group.also, where=group.where, color=colored()) + "\n")
+            print_notes(shown.beside)
             read = f" {FROM_WHAT_WAS_READ}" if shown.unbuilt else ""
-            say(counted(groups) + read + _linted(shown) + _known(shown) + left_out(shown.excluded))
+            print_lines(counted(groups) + read + _linted(shown) + _known(shown) + left_out(shown.excluded))
 
 
-def _linted(shown: _Shown) -> str:
-    """Say which environments the findings are of, where there are several."""
+def _linted(shown: _OutputForm) -> str:
+    """Return a line with the environments of the findings, if there are several."""
     names = shown.environments
-    return f"; {len(names)} environments: {enumerated(list(map(printable, names)), _MOST_NAMED)}" if names else ""
+    return f"; {len(names)} environments: {enumerated(list(map(printable, names)), _MAX_NAMES)}" if names else ""
 
 
-def _known(shown: _Shown) -> str:
-    """Say how many findings the baseline has, and whether it can be shortened."""
+def _known(shown: _OutputForm) -> str:
+    """Return a line about the findings in the baseline, and whether it can be shortened."""
     if shown.comparison is None:
         return ""
     gone = shown.comparison.gone

@@ -1,4 +1,4 @@
-"""Findings of `lint` in each environment of its sources, without those that only what is not read here would show."""
+"""Findings of `lint` in each environment of its sources, without false findings due to unread parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.records import dataclass
 from eastgate.cli.environments import EnvironmentSources, Notes, Task, each_environment, listed, record_all
 from eastgate.cli.options import Sources
-from eastgate.cli.output import fail, say
+from eastgate.cli.output import fail, print_lines
 from eastgate.cluster import World, WorldObject
 from eastgate.cluster.unread import Unread, describe_group, group_left_out, left_out_more, list_left_out
 from eastgate.cluster.unread.codes import UNREAD_POLICY
@@ -26,7 +26,7 @@ from eastgate.reading.repository import EntryKind, LeftOut
 from eastgate.reports.lint import Finding
 from eastgate.reports.lint import lint as find
 
-# Findings that something is not there: it may be in a part that could not be read, or in another environment
+# Findings about missing objects. The object may be in a part that could not be read, or in another environment
 _ABSENCES = frozenset(
     f"EG{number}"
     for number in (
@@ -36,22 +36,22 @@ _ABSENCES = frozenset(
 )
 _CLOSED = frozenset({"EG6040", "EG6041", "EG6046"})
 _ANYWHERE = frozenset({"ConfigMap", "Namespace", "Secret", "ServiceAccount"})
-"""Kinds of which environments for one cluster have copies, too."""
+"""Kinds that several environments for one cluster may each have."""
 
-_MOST_BESIDE = 50  # environments of one cluster
+_MAX_OTHER_ENVIRONMENTS = 50  # environments of one cluster
 
 Finder: TypeAlias = Callable[[Manifests], list[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """The beginnings of the codes that are wanted, and of those that are not."""
+    """The prefixes of the selected codes, and of the ignored codes."""
 
     chosen: tuple[str, ...]
     dropped: tuple[str, ...]
 
     def fit(self, finding: Finding) -> bool:
-        """Return whether a finding is shown. What is not read always is."""
+        """Return whether a finding is shown. A finding about an unread part always is."""
         number = finding.code.id
         is_wanted = number.startswith(self.chosen or ("",)) and not number.startswith(self.dropped)
         return is_wanted or finding.code is UNREAD_POLICY
@@ -59,7 +59,7 @@ class Codes:
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """What one environment declares, for the absences of others. `is_plain`: it is a folder with manifests."""
+    """The objects that one environment declares, for the findings of others. `is_plain`: a plain folder."""
 
     objects: Sequence[WorldObject] = ()
     policies: Sequence[Policy] = ()
@@ -69,13 +69,14 @@ class Declared:
     def may_be_beside(self, other: Declared) -> bool:
         """Return whether two environments may be applied to one cluster.
 
-        Those that declare one object are alternatives, such as overlays. Folders are apart because some of them are.
+        Two environments that declare one object are alternatives, such as overlays. Two plain folders also count as
+        alternatives, since some of them are.
         """
         return not (self.is_plain and other.is_plain) and self.names.isdisjoint(other.names)
 
     @cached_property
     def names(self) -> frozenset[object]:
-        """Return the names of what is declared once for a cluster."""
+        """Return the names of the objects that a cluster can have only once."""
         objects = (each.id for each in self.objects if each.id.kind not in _ANYWHERE)
         return frozenset([*objects, *(policy.ref for policy in self.policies)])
 
@@ -84,8 +85,9 @@ class Declared:
 class EnvironmentFindings:
     """The findings in one environment.
 
-    `has_errors`: some of its manifests cannot be read, and `is_unanswered`: none can. `unbuilt` are its parts that are
-    left out, and `beside` those of them of which no finding tells. `absences` looks again for what is not there.
+    - `has_errors`: some of its manifests cannot be read. `is_unanswered`: none can.
+    - `unbuilt`: the parts that are left out. `beside`: those of them that no finding names.
+    - `absences`: a function that checks findings about missing objects again.
     """
 
     findings: list[Finding]
@@ -111,9 +113,9 @@ def find_all(sources: Sources, codes: Codes) -> dict[str, EnvironmentFindings]:
     answers = record_all([Task(one.name or "", partial(find_in_one, one)) for one in each])
     Notes.of(answers).write()
     for name, answer in answers.items():
-        told = [*each[0].told, *answer.failures]
+        failures = [*each[0].diagnostics, *answer.failures]
         known = found.get(name, EnvironmentFindings([], has_errors=True, is_unanswered=True))
-        found[name] = replace(known, findings=[*known.findings, *map(Finding.of, told)])
+        found[name] = replace(known, findings=[*known.findings, *map(Finding.of, failures)])
     return {name: _without_found_elsewhere(name, found) for name in answers}
 
 
@@ -125,7 +127,7 @@ def _find(sources: Sources, codes: Codes) -> EnvironmentFindings:
         fail(error.diagnostics)
     manifests = sources.manifests(settings)
     if sources.verbose:
-        say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
+        print_lines(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
     errors = [Finding.of(error) for error in manifests.reporter.errors]
     leave_out(manifests)
     finder = partial(_find_in, sources=sources, ignores=ignores)
@@ -147,10 +149,10 @@ def _find(sources: Sources, codes: Codes) -> EnvironmentFindings:
 
 
 def _find_in(manifests: Manifests, *, sources: Sources, ignores: Sequence[LintIgnore]) -> list[Finding]:
-    """Return the findings about what could be read, other than its errors; none where nothing could be.
+    """Return the findings about the readable manifests, without their errors; none if nothing is readable.
 
-    What a part that is left out may declare is not said to be missing, and what a policy with errors closes is not said
-    to be out of reach.
+    An object that a left-out part may declare is not reported as missing. A workload that a policy with errors closes
+    is not reported as unreachable.
     """
     if manifests.stopping(strict=False):
         return []
@@ -171,17 +173,17 @@ def _is_about_rejected(finding: Finding, authority: Authority) -> bool:
     return bool(authority.rejected_at(name for name in finding.subjects if name in authority.world.workloads))
 
 
-# What is not there
+# Missing objects
 
 
 def _without_found_elsewhere(name: str, found: Mapping[str, EnvironmentFindings]) -> EnvironmentFindings:
-    """Return the findings of an environment without absences of what another one has for the same cluster."""
+    """Return the findings of an environment, without objects that another environment of the same cluster has."""
     here = found[name]
     if here.absences is None:
         return here
     others = [each.declared for each in found.values() if each is not here]
     others = [declared for declared in others if declared.objects and here.declared.may_be_beside(declared)]
-    if not others or len(others) > _MOST_BESIDE:
+    if not others or len(others) > _MAX_OTHER_ENVIRONMENTS:
         return here
     gone = set(here.absences(others))
     return replace(here, findings=[finding for finding in here.findings if finding not in gone])
@@ -190,7 +192,7 @@ def _without_found_elsewhere(name: str, found: Mapping[str, EnvironmentFindings]
 def _still_missing(
     manifests: Manifests, missing: Sequence[Finding], find_in: Finder, others: Iterable[Declared]
 ) -> list[Finding]:
-    """Return the absences that are none beside what other environments declare."""
+    """Return the missing objects that the other environments do not declare either."""
     objects: dict[object, WorldObject] = {}
     policies: dict[object, Policy] = {}
     several = list(others)
@@ -219,7 +221,7 @@ def _place(finding: Finding) -> tuple[object, ...]:
 
 
 def _untold(lost: Iterable[Unread], errors: Sequence[Finding]) -> Iterator[Unread]:
-    """Yield the parts that are left out for another reason than the errors that are shown."""
+    """Yield the parts that are left out for other reasons than the printed errors."""
     places = {error.span.location for error in errors if error.span is not None}
     messages = {error.message for error in errors}
     for unread in lost:
@@ -228,7 +230,7 @@ def _untold(lost: Iterable[Unread], errors: Sequence[Finding]) -> Iterator[Unrea
 
 
 def list_lost(found: Mapping[str, EnvironmentFindings], most: int | None) -> list[str]:
-    """List the parts that could not be read, each once, with the environments that lack it if not all do."""
+    """List the parts that could not be read, each once, with the environments that lack it, unless all do."""
     if len(found) == 1:
         return [line for each in found.values() for line in list_left_out(each.beside, most)]
     names: dict[LeftOut | None, list[str]] = {}

@@ -22,7 +22,7 @@ from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli import complete
-from eastgate.cli.output import Decorator, fail, left_out, say
+from eastgate.cli.output import Decorator, fail, left_out, print_lines
 from eastgate.cli.progress import progress
 from eastgate.cluster.unread import Handling, describe_unread, list_left_out
 from eastgate.reading.manifests import Bounds, Kustomized, ReadResult
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 BAD_OPTION = Code("EG0002", "option not understood", "An option of the form key=value has another form.")
 
 SEEN_SIDECARS = f"sidecars={Sidecars.ACTUAL}"
-"""What is known of the pods of a cluster, and of no manifest: which of them have a proxy."""
+"""With --cluster, the pods themselves show which of them have a proxy."""
 
 
 def record(parameter: str, make: Callable[..., object], *options: Decorator) -> Decorator:
-    """Add options to a command. The command gets what `make` returns for their values, as one parameter."""
+    """Add options to a command. The command gets the result of `make` for their values, as one parameter."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
@@ -63,11 +63,13 @@ def record(parameter: str, make: Callable[..., object], *options: Decorator) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """The manifests or the cluster that a command reads, and how it reads them.
+    """The manifests or the cluster that a command reads, and the way to read them.
 
-    `named` are paths of options, and `more` those without an option. `values` are settings as `--set` has them.
-    `environments` are the names, or patterns of names, of those that are wanted. `deployment` is the one that is read,
-    in the place of the paths. `stdin` is what standard input has, where that was read already.
+    - `named` are paths of options, and `more` paths without an option.
+    - `values` are settings in the form of `--set`.
+    - `environments` are the names, or patterns of names, of the selected environments.
+    - `deployment` is the selected environment, which replaces the paths.
+    - `stdin` is the content of standard input, if it was read already.
     """
 
     named: tuple[str | os.PathLike[str], ...] = ()
@@ -101,7 +103,7 @@ class Sources:
         unread: str | None = None,
         **others: Any,
     ) -> Sources:
-        """Return what the options of a command name: `-k` and `--cluster` are paths, `-n` is a setting."""
+        """Return the sources in the options of a command: `-k` and `--cluster` are paths, `-n` is a setting."""
         live = cluster_path(cluster, kubeconfig, context, namespace)
         return cls(
             named=(*files, *map(Kustomized, kustomize), *(() if live is None else (live,))),
@@ -123,23 +125,23 @@ class Sources:
 
     @property
     def required_paths(self) -> tuple[str | os.PathLike[str], ...]:
-        """Return all paths. Without any, the command is used wrongly."""
+        """Return all paths. Raises a usage error if there are none."""
         if not self.paths:
             raise click.UsageError("no manifests: give files or folders with -f, or --cluster")
         return self.paths
 
     @property
     def bounds(self) -> Bounds:
-        """Return which files of the paths are read."""
+        """Return the bounds that select the files of the paths."""
         return Bounds.of(self.paths, follow=self.follow, exclude=self.exclude)
 
     def of_paths(self, *paths: str | os.PathLike[str]) -> Sources:
-        """Return the same way of reading, for other paths."""
+        """Return the same options with other paths."""
         return replace(self, named=paths, more=(), deployment=None)
 
     @property
     def repository(self) -> RepositoryOptions | None:
-        """Return how environments of a repository are built; None as by default."""
+        """Return the options for building environments of a repository; None for the defaults."""
         if self.helm is None and not self.helm_values:
             return None
         from eastgate.reading.repository import RepositoryOptions  # files have no environments
@@ -148,25 +150,25 @@ class Sources:
 
     @property
     def read_paths(self) -> tuple[str | os.PathLike[str], ...]:
-        """Return the paths that are read: those of the environment, if one is chosen."""
+        """Return the paths to read: those of the environment, if one is chosen."""
         return self.paths if self.deployment is None else self.deployment.paths
 
     @property
     def found(self) -> tuple[Environment, ...]:
-        """Return the environments that are read."""
+        """Return the environments to read."""
         return () if self.deployment is None else self.deployment.environments
 
     def settings(self) -> Settings:
-        """Return the settings: the file's, and over them those of the command line."""
+        """Return the settings: those of the file, overridden by those of the command line."""
         return settings_from(self.values, self.config)
 
     def manifests(self, settings: Settings) -> Manifests:
-        """Read the manifests. What is wrong with them is in the result."""
+        """Read the manifests. The result includes their errors."""
         with progress("reading manifests") as on_file:
             return read_manifests(self.read_paths, settings, stdin=self._stdin, on_file=on_file, bounds=self.bounds)
 
     def documents(self, settings: Settings) -> ReadResult:
-        """Read the documents as they were written. What is wrong with them is in the result."""
+        """Read the documents as they are written. The result includes their errors."""
         with progress("reading manifests") as on_file:
             return read_documents(self.read_paths, settings, stdin=self._stdin, on_file=on_file, bounds=self.bounds)
 
@@ -190,23 +192,23 @@ class Sources:
         )
 
     def authority(self, settings: Settings, keys: KeySource | None = None) -> Authority:
-        """Read the manifests, or print everything that is wrong with them and exit."""
+        """Read the manifests. If they have errors that stop all answers, print all of them and exit."""
         _ = self.required_paths
         manifests = self.manifests(settings)
         if self.verbose:
-            say(
+            print_lines(
                 f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies; "
-                f"left aside {manifests.unused} of kinds that are not used"
+                f"left aside {manifests.unused} of unused kinds"
                 + (f", and {manifests.skipped} documents that are no manifests" if manifests.skipped else "")
                 + left_out(manifests.excluded),
                 err=True,
             )
             for line in describe_unread(manifests.unread.objects):
-                say(printable(line), err=True)
+                print_lines(printable(line), err=True)
         return self.authority_on(manifests, keys)
 
     def authority_on(self, manifests: Manifests, keys: KeySource | None = None) -> Authority:
-        """Build an authority on manifests without what cannot be read, or print what stops all answers and exit."""
+        """Build an authority on the readable manifests. If an error stops all answers, print it and exit."""
         if not self.strict:
             leave_out(manifests)
         try:
@@ -215,11 +217,11 @@ class Sources:
             fail([*(each for each in manifests.reporter if not each.is_error), *error.diagnostics])
         if self.verbose:
             for line in list_left_out(manifests.unread.objects, None):
-                say(printable(line), err=True)
+                print_lines(printable(line), err=True)
         return authority
 
     def arguments(self, paths: Iterable[object] | None = None) -> tuple[str, ...]:
-        """Return the arguments by which another command reads the same, so that a command in output can be pasted."""
+        """Return the arguments of another command with the same sources, for commands in output that users paste."""
         arguments: list[str] = []
         for path in self.paths if paths is None else paths:
             match path:
@@ -247,10 +249,10 @@ class Sources:
 def cluster_path(
     cluster: bool, kubeconfig: str | None, context: str | None, namespace: str | None
 ) -> DocumentSource | None:
-    """Return the cluster that options name; None where they name none."""
+    """Return the cluster in the options, or None."""
     if not cluster and kubeconfig is None and context is None:
         return None
-    from eastgate.authority.sources.listing import ClusterPath  # few commands ask a cluster
+    from eastgate.authority.sources.listing import ClusterPath  # few commands read a cluster
 
     return ClusterPath(kubeconfig, context, namespace)
 
@@ -260,17 +262,17 @@ more_files = click.argument("more_files", nargs=-1, metavar="[PATH]...", type=cl
 cluster_options = (
     click.option("--cluster", is_flag=True, help="Read a cluster instead of manifests."),
     click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="Kubeconfig of the cluster."),
-    click.option("--context", metavar="NAME", help="Its context, if not the current one."),
+    click.option("--context", metavar="NAME", help="Context of the kubeconfig. Default: the current one."),
 )
 
 helm_options = (
-    click.option("--helm", metavar="PATH", type=click.Path(), help="The helm program that renders charts."),
+    click.option("--helm", metavar="PATH", type=click.Path(), help="Path of the helm program, which renders charts."),
     click.option(
         "--helm-values",
         multiple=True,
         metavar="FILE",
         type=click.Path(dir_okay=False),
-        help="Values over those of charts.",
+        help="Values file that overrides the values of charts.",
     ),
 )
 
@@ -282,7 +284,7 @@ environment_options = (
         multiple=True,
         metavar="NAME",
         shell_complete=complete.environments,
-        help="Only this environment of a repository; `*` stands for anything.",
+        help="Read only this environment of a repository. `*` matches any text.",
     ),
     *helm_options,
 )
@@ -303,30 +305,30 @@ exclude_option = click.option(
     help="Skip files, by a pattern as in .gitignore.",
 )
 
-# One option for whoever wants no answer where there is any doubt, whatever the doubt is about. What it means for a
-# question: names and methods that are probably misspelt (warnings otherwise) are errors.
+# One option refuses answers in any case of doubt. For a question, probable misspellings of names and methods become
+# errors (otherwise they are warnings).
 strict_option = click.option("--strict", is_flag=True, help="Stop at any error, and at probable typos.")
 
 unread_option = click.option(
     "--unread",
     type=click.Choice([each.value for each in Handling if each is not Handling.BY_KIND]),
-    help="How to treat policies that Eastgate cannot read. Default: warn, or error if they may be about anything.",
+    help="Treatment of policies that Eastgate cannot read. Default: warn, or error if their targets are unknown.",
 )
 
 jwks_option = click.option(
     "--jwks",
     multiple=True,
     metavar="ISSUER=FILE",
-    help="Keys of a token issuer, which is then not asked.",
+    help="Keys of a token issuer (JWKS). Otherwise Eastgate fetches them from the issuer.",
 )
 
 
 def handling_of(unread: str | None) -> Handling:
-    """Read the value of `--unread`."""
+    """Parse the value of `--unread`."""
     return Handling.BY_KIND if unread is None else Handling(unread)
 
 
-_READING = (
+_READING_OPTIONS = (
     click.option(
         "-f",
         "--filename",
@@ -334,7 +336,7 @@ _READING = (
         multiple=True,
         metavar="PATH",
         type=click.Path(allow_dash=True),
-        help="File, folder or - (standard input).",
+        help="File, folder, or - for standard input.",
     ),
     click.option(
         "-k",
@@ -348,18 +350,18 @@ _READING = (
     *settings_options,
     follow_option,
     exclude_option,
-    click.option("-v", "--verbose", is_flag=True, help="Also print what was read and skipped."),
+    click.option("-v", "--verbose", is_flag=True, help="Also print the numbers of read and skipped objects."),
     unread_option,
 )
 
 
 def source_options(*others: Decorator, namespace: Decorator = default_namespace) -> Decorator:
     """Add the options for manifests and how to read them, and `others`, as the record `sources`."""
-    return record("sources", Sources.of, *_READING, namespace, *others)
+    return record("sources", Sources.of, *_READING_OPTIONS, namespace, *others)
 
 
 def pairs(values: Sequence[str], option: str) -> dict[str, str]:
-    """Read options of the form key=value."""
+    """Parse options of the form key=value."""
     parsed = {}
     for text in values:
         key, equals, value = text.partition("=")
@@ -370,7 +372,7 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str]:
 
 
 def settings_from(settings: Sequence[str], config: str | None) -> Settings:
-    """Return the settings: the file's, and over them those of the command line."""
+    """Return the settings: those of the file, overridden by those of the command line."""
     try:
         return Settings.from_mapping(pairs(settings, "--set"), read_config(config))
     except ManifestError as error:
@@ -380,7 +382,7 @@ def settings_from(settings: Sequence[str], config: str | None) -> Settings:
 
 
 def issuer_keys(given: Sequence[str]) -> KeySource:
-    """Return the keys of token issuers: those given as ISSUER=FILE or, where none are, those that issuers publish."""
+    """Return the keys of token issuers: those given as ISSUER=FILE, or else those that issuers publish."""
     from eastgate.reading.jwt import DiscoveredKeys, KnownKeys  # few commands need it
 
     files = pairs(given, "--jwks")
@@ -393,5 +395,5 @@ def issuer_keys(given: Sequence[str]) -> KeySource:
 
 
 def bad_option(message: str, way_out: str | None = None) -> NoReturn:
-    """Print what is wrong with an option, and exit."""
+    """Print the error of an option, and exit."""
     fail([Diagnostic(BAD_OPTION, message, None, way_out)])

@@ -1,7 +1,7 @@
-"""How commands speak: JSON or text on standard output, diagnostics on standard error, documented exit statuses.
+"""The output of commands: answers on standard output, diagnostics on standard error, documented exit statuses.
 
-A command that answers for several environments is run once for each. What each run would write is kept as an
-`EnvironmentAnswer`, and `environments` writes all of them together.
+A command for several environments runs once for each. The output of each run is kept as an `EnvironmentAnswer`, and
+`environments` writes all of them together.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 ALLOWED, DENIED, UNDECIDED, PARTIAL = 0, 1, 2, 3
 FROM_WHAT_WAS_READ = "(from what was read)"
-"""The first line of what is said while parts of the manifests are left out."""
+"""The first line before a list of parts of the manifests that are left out."""
 
 
 @dataclass(slots=True)
 class EnvironmentAnswer:
-    """What a command would write about one environment, and its exit status.
+    """The output of a command about one environment, and its exit status.
 
-    `summary` is the answer in a few words. `is_absent`: the environment does not have what is asked about. `failures`
-    are the errors for which there is no answer. `is_empty`: there is nothing to show.
+    - `summary` is the answer in a few words.
+    - `is_absent`: the environment does not have the object of the question.
+    - `failures` are the errors that prevent an answer.
+    - `is_empty`: there is nothing to show.
     """
 
     text: list[str] = field(default_factory=list)
@@ -49,12 +51,12 @@ class EnvironmentAnswer:
     status: int = ALLOWED
 
 
-_answers: list[EnvironmentAnswer] = []  # that are being given; the last one takes what is written
+_answers: list[EnvironmentAnswer] = []  # current answers; the last one gets the output
 
 
 @contextmanager
 def recorded() -> Iterator[EnvironmentAnswer]:
-    """Yield the answer that keeps what is written, up to the end or the exit of the command."""
+    """Yield the answer that records the output, up to the end or the exit of the command."""
     answer = EnvironmentAnswer()
     _answers.append(answer)
     try:
@@ -66,19 +68,19 @@ def recorded() -> Iterator[EnvironmentAnswer]:
 
 
 def conclude(summary: str) -> None:
-    """Say in a few words what the answer is. It is shown only where there are answers for several environments."""
+    """Set the answer in a few words. It is shown only with several environments."""
     if _answers:
         _answers[-1].summary = summary
 
 
-def say_absent() -> None:
-    """Mark the answer as one about something that the environment does not have."""
+def mark_absent() -> None:
+    """Mark the answer: the environment does not have the object of the question."""
     if _answers:
         _answers[-1].is_absent = True
 
 
-def say_empty() -> bool:
-    """Mark the answer as one that has nothing to show; return whether one line says so for several environments."""
+def mark_empty() -> bool:
+    """Mark the answer as empty. Return whether one line reports that for several environments."""
     if _answers:
         _answers[-1].is_empty = True
     return bool(_answers)
@@ -97,14 +99,14 @@ def colored(stream: TextIO | None = None) -> bool:
 
 
 def terminal_width() -> int | None:
-    """Return the columns of the terminal that is standard output; None, for lines of any length, where it is none."""
-    import shutil  # it brings every compression along
+    """Return the columns of the terminal of standard output; None without a terminal, for lines of any length."""
+    import shutil  # it imports every compression
 
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Write lines for people. Every command speaks through this; values in the lines are `printable` already."""
+def print_lines(text: str, *, err: bool = False) -> None:
+    """Write lines for people. Every command uses this function; values in the lines are `printable` already."""
     if _answers:
         (_answers[-1].notes if err else _answers[-1].text).append(text)
         return
@@ -113,7 +115,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def emit(text: str) -> None:
-    """Write data in a format that has escapes of its own, line breaks and all."""
+    """Write data in a format that escapes values itself, with its line breaks."""
     if _answers:
         _answers[-1].text.append(text.removesuffix("\n"))
     else:
@@ -133,7 +135,7 @@ def emit_yaml(data: object) -> None:
     if _answers:
         _answers[-1].data.append(data)
         return
-    import yaml  # only who asks for it pays for it
+    import yaml  # only YAML output needs it
 
     from eastgate.reading.manifests.heads import PrintableDumper
 
@@ -146,13 +148,13 @@ def warn(diagnostics: Iterable[Diagnostic]) -> None:
     if _answers:
         _answers[-1].diagnostics += shown
     elif shown:
-        say(render_all(shown, color=colored(sys.stderr)) + "\n", err=True)
+        print_lines(render_all(shown, color=colored(sys.stderr)) + "\n", err=True)
 
 
 def fail(diagnostics: Iterable[Diagnostic], left_out: Sequence[Unread] = ()) -> NoReturn:
-    """Say what is wrong, in the form of `-o`, and exit with the status for “could not decide”.
+    """Print errors, in the form of `-o`, and exit with the status for “could not decide”.
 
-    `left_out` are the parts of the manifests that could not be read, one of which may be what is missing.
+    `left_out` are the parts of the manifests that could not be read: a missing object may be in one of them.
     """
     context = click.get_current_context(silent=True)
     output = context.params.get("output") if context is not None else None
@@ -172,7 +174,7 @@ def fail(diagnostics: Iterable[Diagnostic], left_out: Sequence[Unread] = ()) -> 
     else:
         if _answers:
             for line in lines:
-                say(printable(line), err=True)
+                print_lines(printable(line), err=True)
             sys.exit(UNDECIDED)
         if output == "sarif":
             from eastgate.dialects.linting import Finding  # most commands have no findings
@@ -181,11 +183,11 @@ def fail(diagnostics: Iterable[Diagnostic], left_out: Sequence[Unread] = ()) -> 
             emit_json(sarif([Finding.of(diagnostic) for diagnostic in ordered], {}))
         warn(ordered)
         for line in lines:
-            say(printable(line), err=True)
-        say(f"{errors} error{'' if errors == 1 else 's'}: could not decide", err=True)
+            print_lines(printable(line), err=True)
+        print_lines(f"{errors} error{'' if errors == 1 else 's'}: could not decide", err=True)
     sys.exit(UNDECIDED)
 
 
 def left_out(files: int) -> str:
-    """Say how many files patterns left out."""
+    """Print the number of files that patterns left out."""
     return f"; left out {files} file{'' if files == 1 else 's'}" if files else ""

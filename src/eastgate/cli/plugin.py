@@ -6,5 +6,5 @@ from eastgate.cli import main as command
 
 
 def main() -> None:
-    """Run the command; its help calls it by the name that people typed."""
+    """Run the command. Its help has the name that the user typed."""
     command(prog_name="kubectl eastgate")

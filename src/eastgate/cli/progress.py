@@ -1,4 +1,4 @@
-"""A progress bar for long work: from a second on, on a terminal only."""
+"""A progress bar for long work: after one second, and on a terminal only."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_PATIENCE = 1.0
+_DELAY_SECONDS = 1.0
 
 
 @contextmanager
 def progress(action: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function to call with (done, total); None where nobody would see a bar.
+    """Yield a function to call with (done, total); None without a terminal.
 
-    Inside of other work that has a bar there is none.
+    Work inside of other work with a bar has none.
     """
     if not sys.stderr.isatty() or _shown:
         yield None
@@ -37,13 +37,13 @@ class _Bar:
 
     def show(self, done: int, total: int) -> None:
         if self._close is None:
-            if time.monotonic() - self._start < _PATIENCE:
+            if time.monotonic() - self._start < _DELAY_SECONDS:
                 return
             self._open(total)
         self._update(done, total)
 
     def _open(self, total: int) -> None:
-        # rich costs 50 ms to import: only who waits pays for it
+        # rich takes 50 ms to import, and short work shows no bar
         from rich.console import Console
         from rich.progress import Progress
 

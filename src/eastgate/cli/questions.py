@@ -1,4 +1,4 @@
-"""The options of a question, as the record `asked`: who calls, what, and with which request."""
+"""The options of a question, as the record `asked`: the source, the destination, and the request."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Asked:
     external_auth: tuple[str, ...]
 
     def question(self, settings: Settings, *, in_namespace: bool = False) -> Question:
-        """Return the question, or print what is wrong with it and exit. A port that has a name is left out.
+        """Return the question, or print the error and exit. A named port is left out.
 
         `in_namespace`: the namespace of the settings was given with the question.
         """
@@ -59,7 +59,7 @@ class Asked:
         for authorizer, answer in answers.items():
             if answer not in _ANSWERS:
                 way_out = f"write allow, deny or error: --external-auth {authorizer}=allow"
-                bad_option(f"`{answer}` is not what an authorizer answers", way_out)
+                bad_option(f"`{answer}` is no answer of an authorizer", way_out)
         certificate = self.client_certificate
         return Question(
             source_from(self.source, settings, in_namespace=in_namespace),
@@ -85,7 +85,7 @@ class Asked:
         )
 
     def keys(self) -> KeySource | None:
-        """Return the keys of token issuers: those given, and where there is a token, those that issuers publish."""
+        """Return the keys of token issuers: those given, and with a token, those that issuers publish."""
         return issuer_keys(self.jwks) if self.jwks or self.token is not None else None
 
 
@@ -113,15 +113,15 @@ question_options = record(
     click.option("--path", help="HTTP path."),
     click.option("--host", help="HTTP host."),
     click.option("--sni", help="TLS server name."),
-    click.option("--header", "headers", multiple=True, metavar="K=V", help="Header."),
-    click.option("--http-protocol", metavar="VERSION", help="HTTP/1.1 (default), HTTP/2, .."),
+    click.option("--header", "headers", multiple=True, metavar="K=V", help="HTTP header."),
+    click.option("--http-protocol", metavar="VERSION", help="HTTP version: HTTP/1.1 (default), HTTP/2, .."),
     click.option("--source-ip", metavar="ADDRESS", help="Address of the caller."),
     click.option("--protocol", type=click.Choice(["tcp", "udp", "sctp"]), help="Transport protocol. Default: tcp."),
-    click.option("--forwarded-for", metavar="ADDRESS", help="Address of the client, as proxies report it."),
-    click.option("--plaintext", is_flag=True, help="No mTLS, and so no identity."),
+    click.option("--forwarded-for", metavar="ADDRESS", help="Address of the client, as proxies in front report it."),
+    click.option("--plaintext", is_flag=True, help="The connection has no mTLS, so that the caller has no identity."),
     click.option("--claim", "claims", multiple=True, metavar="K=V", help="Claim of the verified token."),
     click.option("--no-token", is_flag=True, help="The request has no token."),
-    click.option("--token", metavar="TOKEN|@FILE", help="Token, which the keys of its issuer verify."),
+    click.option("--token", metavar="TOKEN|@FILE", help="Token of the request. The keys of its issuer verify it."),
     jwks_option,
     click.option(
         "--client-certificate",
@@ -135,13 +135,13 @@ question_options = record(
         "--external-auth",
         multiple=True,
         metavar="SVC.NS:PORT=ANSWER",
-        help="allow, deny or error.",
+        help="Answer of an external authorizer: allow, deny or error.",
     ),
 )
 
 
 def source_from(text: str, settings: Settings, *, in_namespace: bool = False) -> Source:
-    """Return the source that an option names, or print what is wrong with it and exit."""
+    """Return the source in an option, or print the error and exit."""
     try:
         return parse_source(text, settings.namespace, is_given=in_namespace)
     except QuestionError as error:
@@ -149,7 +149,7 @@ def source_from(text: str, settings: Settings, *, in_namespace: bool = False) ->
 
 
 def destination_from(text: str, settings: Settings) -> Destination:
-    """Return the destination that an option names, or print what is wrong with it and exit."""
+    """Return the destination in an option, or print the error and exit."""
     try:
         return parse_destination(text, settings.namespace)
     except QuestionError as error:
@@ -157,7 +157,7 @@ def destination_from(text: str, settings: Settings) -> Destination:
 
 
 def headers_from(values: Sequence[str]) -> dict[str, list[str]] | None:
-    """Return all values of each header that `--header` gives; None where it gives none."""
+    """Return all values of each header in `--header`, or None."""
     headers: dict[str, list[str]] = {}
     for header in values:
         for name, value in pairs([header], "--header").items():
@@ -174,7 +174,7 @@ def _port(text: str | None) -> int | None:
 
 
 def _claim(value: str) -> object:
-    """Read a claim as it is written; lists and objects are JSON."""
+    """Parse a claim as it is written; lists and objects are JSON."""
     if value.startswith(("[", "{")):
         try:
             return json.loads(value)
@@ -184,7 +184,7 @@ def _claim(value: str) -> object:
 
 
 def _token(value: str | None) -> str | None:
-    """Read a token, or `@` and a file that holds it, which keeps it out of the list of processes."""
+    """Read a token, or `@` and a file with it, which keeps the token out of the process list."""
     if value is None or not value.startswith("@"):
         return value
     try:

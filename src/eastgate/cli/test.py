@@ -23,7 +23,7 @@ from eastgate.cli.options import (
     strict_option,
     unread_option,
 )
-from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, output_option, say, warn
+from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, output_option, print_lines, warn
 from eastgate.cli.progress import progress
 from eastgate.reports.tables import read_tables, run_tables
 from eastgate.reports.tables.model import Table
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tables:
-    """The tables that are read, and the cluster that they may be about."""
+    """The tables to run, and the cluster that they may test."""
 
     paths: tuple[str, ...]
     files: tuple[str, ...]
@@ -50,7 +50,7 @@ class _Tables:
     helm_values: tuple[str, ...]
 
     def read(self) -> tuple[list[Table], Reporter]:
-        """Return the tables, and what is wrong with files of tables."""
+        """Return the tables, and the errors of their files."""
         paths = (*self.files, *self.paths)
         if not paths:
             raise click.UsageError("no tables: give files or folders")
@@ -60,7 +60,7 @@ class _Tables:
 
     @property
     def repository(self) -> RepositoryOptions | None:
-        """Return how the environments that tables name are built."""
+        """Return the options for building the environments that tables name."""
         return Sources(helm=self.helm, helm_values=self.helm_values).repository
 
 
@@ -81,7 +81,7 @@ _tables = record(
         "--config", type=click.Path(dir_okay=False), help="File with settings. The settings of a table override them."
     ),
     *cluster_options,
-    click.option("-n", "--namespace", metavar="NS", help="With --cluster: read only this namespace."),
+    click.option("-n", "--namespace", metavar="NS", help="With --cluster, read only this namespace."),
     follow_option,
     unread_option,
     *helm_options,
@@ -94,7 +94,9 @@ _tables = record(
 @click.option("--junit", "junit_file", type=click.Path(dir_okay=False), help="Also write JUnit XML to this file.")
 @click.option("--coverage", is_flag=True, help="List the rules that no case exercises.")
 @click.option(
-    "--fail-under", type=click.FloatRange(0, 100), help="Fail if the cases exercise fewer percent of the rules."
+    "--fail-under",
+    type=click.FloatRange(0, 100),
+    help="Fail if the cases exercise a smaller share of the rules, in percent.",
 )
 @strict_option
 @click.option("-v", "--verbose", is_flag=True, help="Show passing cases too.")
@@ -126,7 +128,7 @@ def test(
             emit(junit(run) + "\n")
         case _:
             for line in text(run, verbose=verbose, color=colored()):
-                say(line)
+                print_lines(line)
     if reporter.errors:
         sys.exit(UNDECIDED)
     too_low = fail_under is not None and run.coverage is not None and run.coverage.percent < fail_under

@@ -1,4 +1,4 @@
-"""What commands say of what an answer could not consider, and what exit status that gives."""
+"""The output of commands about unread objects, and the exit status for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import NOT_DECLARED, QuestionError
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.options import Sources
-from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say, say_absent
+from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, mark_absent, print_lines
 from eastgate.cluster import Everything, PodsAcross, PodsMatching, Selector, Target
 from eastgate.cluster.unread import (
     Handling,
@@ -30,18 +30,19 @@ def status_of(decision: Decision, handling: Handling) -> int:
 
 
 def note_absence(error: QuestionError, sources: Sources, authority: Authority, namespace: str | None = None) -> None:
-    """Note that the environment does not have an end of the question, if that is why it cannot be decided.
+    """Note that the environment lacks an end of the question, if that is the reason for the error.
 
-    `namespace` is that of the destination: policies here for all of it may be about it in another environment.
+    `namespace` is that of the destination. Policies here about the whole namespace may apply to it in another
+    environment.
     """
     if error.diagnostic.code is not NOT_DECLARED or not is_whole(sources, authority):
         return
     if not _is_about_others(authority) and not _is_about_all_of(namespace, authority):
-        say_absent()
+        mark_absent()
 
 
 def _is_about_others(authority: Authority) -> bool:
-    """Return whether policies here may be about what runs in another environment, as they select nothing here."""
+    """Return whether policies here may be about workloads of another environment, as they select nothing here."""
     policies, world = authority.policies, authority.world
     if not world.workloads:
         return bool(policies) or any(unread.kind.is_deployed for unread in authority.unread_objects.objects)
@@ -49,7 +50,7 @@ def _is_about_others(authority: Authority) -> bool:
 
 
 def _is_about_all_of(namespace: str | None, authority: Authority) -> bool:
-    """Return whether a policy is about every pod of a namespace, whichever environment has it."""
+    """Return whether a policy is about every pod of a namespace, in any environment."""
     if namespace is None:
         return False
     targets = (target for policy in authority.policies for target in policy.targets)
@@ -74,25 +75,25 @@ def _is_all_of(target: Target, namespace: str, authority: Authority) -> bool:
 
 
 def is_whole(sources: Sources, authority: Authority) -> bool:
-    """Return whether everything was read: otherwise something that is not there may be in what was left out."""
+    """Return whether everything was read: otherwise a missing object may be in a part that was left out."""
     lost = [each.part for each in authority.unread_objects.objects if each.part is not None and not each.hosts]
     lost += [each for environment in sources.found for each in environment.left_out]
     return not any(part.can_decide for part in lost)
 
 
-def tell(unconsidered: Unconsidered, handling: Handling) -> None:
-    """Say what was not considered."""
-    note(describe_unconsidered(unconsidered, handling))
+def print_unconsidered(unconsidered: Unconsidered, handling: Handling) -> None:
+    """Print the objects that were not considered."""
+    print_notes(describe_unconsidered(unconsidered, handling))
 
 
-def say_left_out(objects: Iterable[Unread], *, err: bool = False) -> bool:
-    """List the parts that could not be read; return whether any of them may decide something."""
+def print_left_out(objects: Iterable[Unread], *, err: bool = False) -> bool:
+    """Print the parts that could not be read. Return whether one of them may decide something."""
     left_out = [unread for unread in objects if unread.part is not None and not unread.hosts]
-    note(list_left_out(left_out), err=err)
+    print_notes(list_left_out(left_out), err=err)
     return any(unread.part is not None and unread.part.can_decide for unread in left_out)
 
 
-def note(lines: Iterable[str], *, err: bool = False) -> None:
-    """Say some lines of what was not considered."""
+def print_notes(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print lines about objects that were not considered."""
     for line in lines:
-        say(printable(line), err=err)
+        print_lines(printable(line), err=err)

@@ -1,4 +1,4 @@
-"""`up`: the local mesh. Every workload behind a real Envoy, real mTLS, and every saved change enforced."""
+"""`up`: the local mesh, with a real Envoy for each workload, real mTLS, and enforcement of every saved change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from eastgate.cli.options import (
     source_options,
     strict_option,
 )
-from eastgate.cli.output import UNDECIDED, colored, emit, output_option, say, warn
+from eastgate.cli.output import UNDECIDED, colored, emit, output_option, print_lines, warn
 
 if TYPE_CHECKING:
     from eastgate.envoy.config.clusters import SocketAddress
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from eastgate.local.session import Session
 
 _EPILOG = (
-    "Ctrl-C stops everything and exits with 0; 2 if the mesh could not be started. "
-    "`eastgate call` and `eastgate why` ask the running mesh."
+    "Exits with 0 after Ctrl-C, which stops the mesh; 2 if the mesh could not be started. "
+    "`eastgate call` and `eastgate why` use the running mesh."
 )
 _WORKLOAD = regex(r"[^/:=\s]+/[^/:=\s]+(:[0-9]{1,5})?")
 
@@ -45,10 +45,10 @@ _WORKLOAD = regex(r"[^/:=\s]+/[^/:=\s]+(:[0-9]{1,5})?")
     "apps",
     multiple=True,
     metavar="NS/NAME[:PORT]=HOST:PORT",
-    help="Your own application behind a workload, instead of the built-in one.",
+    help="Address of your own application behind a workload, instead of the built-in one.",
 )
-@click.option("--network", metavar="CIDR", help="Addresses of the workloads, in 127.0.0.0/8; by default a free /16.")
-@click.option("--metrics", metavar="[HOST:]PORT", help="Serve Prometheus metrics there.")
+@click.option("--network", metavar="CIDR", help="Addresses of the workloads, in 127.0.0.0/8. Default: a free /16.")
+@click.option("--metrics", metavar="[HOST:]PORT", help="Serve Prometheus metrics here.")
 @identity_options
 @jwks_option
 @output_option("text", "json", about="Format of the answer.")
@@ -64,7 +64,7 @@ def up(
 ) -> None:
     """Run the manifests as a mesh on this machine.
 
-    The mesh enforces every change as soon as its file is saved.
+    The mesh enforces a change as soon as you save its file.
     """
     paths = sources.paths
     if not paths:
@@ -114,7 +114,7 @@ def _run(session: Session, output: str, verbose: bool) -> None:
     except LocalMeshError as error:
         _not_started([Diagnostic(MESH_NOT_STARTED, str(error.args[0]), None, error.help or None)], output)
     if output != "json":
-        say(f"stopped {session.options.name}: {proxies} prox{'y' if proxies == 1 else 'ies'}", err=True)
+        print_lines(f"stopped {session.options.name}: {proxies} prox{'y' if proxies == 1 else 'ies'}", err=True)
 
 
 def _screen(session: Session, output: str, verbose: bool) -> Screen:
@@ -123,7 +123,7 @@ def _screen(session: Session, output: str, verbose: bool) -> Screen:
     from eastgate.local.screens import JsonScreen, TextScreen
 
     def gone() -> None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python reports the error again at the end
         session.stop()
 
     if output == "json":
@@ -142,7 +142,7 @@ def _not_started(diagnostics: Sequence[Diagnostic], output: str) -> NoReturn:
         emit(json_text(event) + "\n")
     else:
         warn(listed)
-        say(f"{len(listed)} error{'' if len(listed) == 1 else 's'}: nothing was started", err=True)
+        print_lines(f"{len(listed)} error{'' if len(listed) == 1 else 's'}: nothing was started", err=True)
     sys.exit(UNDECIDED)
 
 

@@ -1,4 +1,4 @@
-"""`version`: what is installed."""
+"""`version`: the installed versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from eastgate import dialects
 from eastgate._version import __version__
-from eastgate.cli.output import emit_json, output_option, say
+from eastgate.cli.output import emit_json, output_option, print_lines
 
 
 @click.command()
@@ -19,5 +19,5 @@ def version(output: str) -> None:
     if output == "json":
         emit_json({"version": __version__, "python": platform.python_version(), "reads": kinds})
     else:
-        say(f"eastgate {__version__} (Python {platform.python_version()})")
-        say("reads " + "\n      ".join(kinds))
+        print_lines(f"eastgate {__version__} (Python {platform.python_version()})")
+        print_lines("reads " + "\n      ".join(kinds))

@@ -1,4 +1,4 @@
-"""`why`: a line of a proxy's log, explained."""
+"""`why`: the explanation of a line in a proxy's log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eastgate.cli import complete
 from eastgate.cli.call import ask, mesh_option
 from eastgate.cli.environments import only
 from eastgate.cli.options import Sources, cluster_options, source_options
-from eastgate.cli.output import UNDECIDED, colored, emit_json, fail, output_option, say, warn
+from eastgate.cli.output import UNDECIDED, colored, emit_json, fail, output_option, print_lines, warn
 
 if TYPE_CHECKING:
     from eastgate.reports.why.log import Log, LoggedLine
@@ -25,7 +25,7 @@ _Explain: TypeAlias = "Callable[[str, LoggedLine], tuple[dict[str, Any], str]]"
 CHANGED = 1
 _NUMBER = regex(r"#?[0-9]{1,15}", re.ASCII)
 _EXIT = (
-    "Exits with 0 if the manifests still say what the log says, 1 if a verdict would be another one today, "
+    "Exits with 0 if the manifests give the logged verdicts, 1 if a verdict would differ now, "
     "2 if a line could not be explained."
 )
 
@@ -62,23 +62,23 @@ def why(
 ) -> None:
     """Explain lines of a proxy's log.
 
-    With -f the manifests explain the lines, otherwise the running mesh does. NUMBER is the number of a decision that
-    `up` shows. Lines of `eastgate authorizer` and of Istio's own proxies need the manifests.
+    With -f, Eastgate explains the lines by the manifests; otherwise the running mesh explains them. NUMBER is the
+    number of a decision in the output of `up`. Lines of `eastgate authorizer` and of Istio's own proxies need -f.
     """
     if last or (line is not None and _NUMBER.fullmatch(line)):
         _by_number(line, last, sources, name, output)
     if line in (None, "-") and "-" in sources.paths:
-        raise click.UsageError("both the lines and the manifests are to come from standard input")
+        raise click.UsageError("the lines and the manifests cannot both come from standard input")
     from eastgate.reports.why.log import read_log
 
     log = read_log(sys.stdin.read() if line in (None, "-") else str(line), decision)
     if (source is not None or to is not None) and not log.is_foreign:
-        raise click.UsageError("--from and --to are for lines of Istio's proxies: ours say who called what")
+        raise click.UsageError("--from and --to are for lines of Istio's proxies: lines of Eastgate name both ends")
     if not log.decisions:
         fail(log.problems[:1])
     needs_manifests = len(log.observations) < len(log.decisions)
     if needs_manifests and not sources.paths:
-        raise click.UsageError("lines of such proxies are explained by manifests: give them with -f")
+        raise click.UsageError("lines of these proxies need manifests: give them with -f")
     explain = _by_files(log, sources, (source, to), output) if sources.paths else _by_mesh(name)
     sys.exit(_explain(log, explain, output, verbose=sources.verbose))
 
@@ -96,7 +96,7 @@ def _explain(log: Log, explain: _Explain, output: str, *, verbose: bool) -> int:
             problems.append(error.diagnostic)
             continue
         if output != "json":
-            say(("\n" if explained else "") + words)
+            print_lines(("\n" if explained else "") + words)
         explained.append(data)
     if not explained:
         fail(problems[:1])
@@ -105,10 +105,10 @@ def _explain(log: Log, explain: _Explain, output: str, *, verbose: bool) -> int:
         emit_json({"lines": explained, "leftAside": log.aside, "diagnostics": diagnostics})
     else:
         if log.aside:
-            say(f"\nleft aside {log.aside} line{'' if log.aside == 1 else 's'} that tell of no decision", err=True)
+            print_lines(f"\nleft aside {log.aside} line{'' if log.aside == 1 else 's'} without a decision", err=True)
         warn(problems)
     if verbose:
-        say(f"explained {len(explained)} line{'' if len(explained) == 1 else 's'}", err=True)
+        print_lines(f"explained {len(explained)} line{'' if len(explained) == 1 else 's'}", err=True)
     return UNDECIDED if problems else CHANGED if any(each["holds"] is False for each in explained) else 0
 
 
@@ -123,7 +123,7 @@ def _by_number(line: str | None, last: bool, sources: Sources, name: str, output
     if output == "json":
         emit_json({"lines": [answer["why"]], "leftAside": 0, "diagnostics": []})
     else:
-        say(answer["text"])
+        print_lines(answer["text"])
     sys.exit(CHANGED if answer["why"]["holds"] is False else 0)
 
 
@@ -148,7 +148,7 @@ def _by_files(log: Log, sources: Sources, ends: tuple[str | None, str | None], o
         source_from(source, settings) if source is not None else None,
         destination_from(to, settings) if to is not None else None,
     )
-    authority = replace(only(sources, "a log is of one"), strict=True).authority(settings)
+    authority = replace(only(sources, "a log is from one environment"), strict=True).authority(settings)
     log.locate(authority)
     warn(authority.warnings)
 

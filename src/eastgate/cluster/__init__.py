@@ -1,6 +1,6 @@
 """The cluster: namespaces, workloads, services, gateways, routes, and their identities.
 
-`interpret` turns a manifest into an object, `World` holds objects and answers questions about them.
+`interpret` turns a manifest into an object. `World` holds objects and answers questions about them.
 Start reading at `pods.py` and `world.py`.
 """
 

@@ -1,4 +1,4 @@
-"""Codes of what can be wrong with the Kubernetes objects around the policies, in fields that decide who is meant."""
+"""Codes of errors in Kubernetes objects beside the policies, in fields that determine callers and destinations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from eastgate.basics.diagnostics import Code
 WRONG_TYPE = Code(
     "EG1101",
     "field of the wrong type",
-    "The API server would reject the object: a value of another type must stand here. The object was left out.",
+    "The API server would reject the object: the field needs a value of another type. The object was left out.",
 )
 BAD_PORT = Code(
     "EG1102",
@@ -33,13 +33,13 @@ BAD_ADDRESS = Code(
 BAD_PROTOCOL = Code(
     "EG1106",
     "unknown protocol",
-    "The protocol of a port is TCP, UDP or SCTP, in capitals; TCP where none is given. The object was left out.",
+    "The protocol of a port is TCP, UDP or SCTP, in capitals; TCP by default. The object was left out.",
 )
 BAD_NAME = Code(
     "EG1107",
     "invalid name",
     "The API server would reject this name of an object, a namespace or a service account, or no certificate could "
-    "hold it; and an identity made of it could read like somebody else's. The object was left out.",
+    "hold it; and an identity with it could equal another identity. The object was left out.",
 )
 BAD_VALUE = Code(
     "EG1108",
@@ -50,7 +50,7 @@ BAD_HOSTNAME = Code(
     "EG1109",
     "invalid hostname",
     "A hostname of a listener or a route is a DNS name in lower case, without port; its first label may be `*`, which "
-    "stands for one or more labels. The object was left out.",
+    "matches one or more labels. The object was left out.",
 )
 BAD_PATH = Code(
     "EG1110",
@@ -62,13 +62,13 @@ BAD_PATTERN = Code(
     "EG1111",
     "regular expression not understood",
     "Regular expressions in routes are read as RE2, as Envoy reads them: without look-around and back-references, so "
-    "that matching takes no longer than the text is. The object was left out.",
+    "that the time is linear in the length of the text. The object was left out.",
 )
 BAD_SELECTOR = Code(
     "EG1112",
     "label selector not understood",
     "A label selector has matchLabels and matchExpressions, and nothing else. The API server would drop what it does "
-    "not know, and the selector would select more than was meant. The object was left out.",
+    "not know, and the selector would select more than intended. The object was left out.",
 )
 BAD_CALL = Code(
     "EG1113",
@@ -79,6 +79,6 @@ BAD_CALL = Code(
 BAD_SECRET = Code(
     "EG1114",
     "Secret not understood",
-    "The data of a Secret is base64, and its stringData are strings. What is written is not shown. The Secret was left "
-    "out, and a policy that reads it closes what it targets.",
+    "The data of a Secret is base64, and its stringData are strings. Its content is not shown. The Secret was left "
+    "out, and a policy that reads it closes its targets.",
 )

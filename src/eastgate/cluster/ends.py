@@ -1,4 +1,4 @@
-"""The two ends of a question: who calls, and what is called.
+"""The two ends of a question: the source and the destination.
 
 The text of an end is `kind:namespace/name`, as a command line, a decision table and `Question.of` write it:
 `str(ServiceAccount("shop", "web")) == "sa:shop/web"`. `parse_source` and `parse_destination` read such texts.
@@ -19,18 +19,18 @@ from eastgate.ir import Known, Predicate
 from eastgate.ir.attributes import Attribute
 
 DEFAULT_NAMESPACE = "default"
-_MOST_TEXTS = 4096  # that are remembered
+_MAX_TEXTS = 4096  # cached texts
 
 
 class _End(tuple[str, ...]):
     """An end, as a tuple of texts that differs from that of every other end.
 
-    Tuples are hashed and compared in C, and a question is looked up by its ends each time that it is asked.
+    Tuples are hashed and compared in C, and every question is looked up by its ends.
     """
 
     __slots__ = ()
 
-    def __getnewargs__(self) -> tuple[str, ...]:  # without the word that tells ends apart
+    def __getnewargs__(self) -> tuple[str, ...]:  # without the first word, which is the kind
         return tuple(self[1:])
 
 
@@ -41,7 +41,7 @@ class _Named(_End):
     __match_args__ = ("namespace", "name")
     kind: ClassVar[str]
 
-    if TYPE_CHECKING:  # a property of a function that mypy cannot see through
+    if TYPE_CHECKING:  # mypy does not understand a property of a C function
         namespace: str
         name: str
     else:
@@ -70,7 +70,7 @@ class _Named(_End):
 
 
 class _Valued(_End):
-    """An end that is one value."""
+    """An end with a single value."""
 
     __slots__ = ()
     __match_args__ = ("value",)
@@ -92,7 +92,7 @@ class _Valued(_End):
 
 
 class ServiceAccount(_Named):
-    """Anybody who has the identity of a service account of the trust domain."""
+    """Callers with the identity of a service account of the trust domain."""
 
     __slots__ = ()
     kind = "sa"
@@ -104,7 +104,7 @@ class Pod(_Named):
     __slots__ = ()
     kind = "pod"
     owner: ClassVar[str | None] = None
-    """The kind of controller whose pods are meant; None: any."""
+    """The kind of the controller of the pods; None for any kind."""
 
 
 class DeploymentPods(Pod):
@@ -132,21 +132,21 @@ class DaemonSetPods(Pod):
 
 
 class Service(_Named):
-    """All pods of a Service, at the ports that its ports lead to."""
+    """All pods of a Service, at the ports that the Service's ports lead to."""
 
     __slots__ = ()
     kind = "service"
 
 
 class Gateway(_Named):
-    """A Gateway as a destination: all that it leads to."""
+    """A Gateway as a destination: all destinations behind it."""
 
     __slots__ = ()
     kind = "gateway"
 
 
 class Route(_Named):
-    """An HTTPRoute as a destination: all that it leads to."""
+    """An HTTPRoute as a destination: all destinations behind it."""
 
     __slots__ = ()
     kind = "route"
@@ -160,34 +160,34 @@ class Backend(_Named):
 
 
 class AuthConfig(_Named):
-    """A policy for hosts, for requests to the host of the question, or to its only host."""
+    """A policy for hosts, for requests to the host of the question, or to the policy's only host."""
 
     __slots__ = ()
     kind = "authconfig"
 
 
 class Host(_Valued):
-    """A host that policies are for: whichever has it decides. Without such policies, a host outside."""
+    """A host: the policy for this host decides. Without such a policy, a host outside of the cluster."""
 
     __slots__ = ()
     prefix = "host:"
 
 
 class SpiffeId(_Valued):
-    """Anybody who has a SPIFFE ID, `spiffe://trust-domain/path`."""
+    """Callers with a SPIFFE ID, `spiffe://trust-domain/path`."""
 
     __slots__ = ()
 
 
 class CertificateName(_Valued):
-    """Anybody whose certificate has a DNS name and no SPIFFE ID."""
+    """Callers whose certificate has a DNS name and no SPIFFE ID."""
 
     __slots__ = ()
     prefix = "id:"
 
 
 class Address(_Valued):
-    """Anybody at an IP address, without a certificate; as a destination, what is at the address."""
+    """Callers at an IP address, without a certificate; as a destination, the workload or host at the address."""
 
     __slots__ = ()
     prefix = "ip:"
@@ -210,14 +210,14 @@ class _Unnamed(_End):
 
 
 class Anonymous(_Unnamed):
-    """A caller without a certificate, at an address that nobody knows."""
+    """A caller without a certificate, at an unknown address."""
 
     __slots__ = ()
     word = "anonymous"
 
 
 class UnknownCaller(_Unnamed):
-    """A caller of whom nothing is known, not even that it has no certificate: allowed is what every caller may."""
+    """A caller with no known attribute, not even its certificate. ALLOW needs every caller to be allowed."""
 
     __slots__ = ()
     word = "unknown"
@@ -233,10 +233,12 @@ Values: TypeAlias = Mapping[Attribute, Known]
 class EntryPoint:
     """Points where requests arrive, and the attributes that follow from arriving there.
 
-    Every other destination leads to some of these; a proxy that knows where its request goes names one itself.
-    `hides_http`: nothing on the way sees HTTP, whatever a question says of it. `onward`: the Service that a gateway on
-    the way calls, and the port there. `condition` returns the condition that requests which arrive here meet, and is
-    part of what is known of them. `guard` returns it for those who ask which requests arrive here.
+    Every other destination leads to some entry points. A proxy that knows where its request goes names one itself.
+
+    - `hides_http`: nothing on the way sees HTTP, even if a question has HTTP attributes.
+    - `onward`: the Service that a gateway on the way calls, and the port there.
+    - `condition` returns the condition on requests that arrive here, which is part of their known attributes.
+    - `guard` returns the same condition, for reports about the requests that arrive here.
     """
 
     where: str
@@ -252,7 +254,7 @@ class EntryPoint:
 
     @property
     def within(self) -> Predicate | None:
-        """Return the condition that requests which arrive here meet; None if it is unknown."""
+        """Return the condition on requests that arrive here; None if it is unknown."""
         return None if self.condition is None else self.condition()
 
 
@@ -281,11 +283,11 @@ _ALIASES: dict[str, str] = {
     "gtw": "gateway",
     "gateways": "gateway",
 }
-"""The names that kubectl takes for a kind, and the one that questions have."""
+"""The names that kubectl accepts for a kind, and the name that questions use."""
 
 
 def canonical(text: str) -> str:
-    """Return `kind:rest` for what kubectl writes as `kind/rest`, or with another name of the kind."""
+    """Return `kind:rest` for kubectl's `kind/rest`, or for another name of the kind."""
     before_colon, colon, after = text.partition(":")
     if colon:
         return f"{_ALIASES[before_colon]}:{after}" if before_colon in _ALIASES else text
@@ -294,12 +296,12 @@ def canonical(text: str) -> str:
     return f"{kind}:{rest}" if slash and kind in NAMESPACED else text
 
 
-@lru_cache(_MOST_TEXTS)
+@lru_cache(_MAX_TEXTS)
 def parse_source(text: str, namespace: str = DEFAULT_NAMESPACE, *, is_given: bool = False) -> Source:
-    """Read who calls. Raises QuestionError where that is nobody.
+    """Parse a source. Raises QuestionError for any other text.
 
-    `namespace` is that of ends without one. An account needs its own, unless another namespace than the usual one, or
-    one that `is_given` with the question, is chosen: with a misspelt name it would be an account as good as any.
+    `namespace` is that of an end without one. An account must name its own namespace, unless the user chose another
+    default than `default`, or the namespace `is_given` with the question. A misspelt account would be valid too.
     """
     text = canonical(text)
     kind, _, rest = text.partition(":")
@@ -328,13 +330,13 @@ def parse_source(text: str, namespace: str = DEFAULT_NAMESPACE, *, is_given: boo
 
 
 def destination_of(kind: str, value: str) -> Destination:
-    """Return the destination of a kind, by its key, or as a host."""
+    """Return the destination of a kind, by its key or its host."""
     return Host(value) if f"{kind}:" == Host.prefix else _DESTINATIONS[kind].of_key(value)
 
 
-@lru_cache(_MOST_TEXTS)
+@lru_cache(_MAX_TEXTS)
 def parse_destination(text: str, namespace: str = DEFAULT_NAMESPACE) -> Destination:
-    """Read what is called; `namespace` is that of ends without one. Raises QuestionError where that is nothing."""
+    """Parse a destination; `namespace` is that of an end without one. Raises QuestionError for any other text."""
     text = canonical(text)
     if text.startswith(Address.prefix):
         return Address(text.removeprefix(Address.prefix))
@@ -352,7 +354,7 @@ def parse_destination(text: str, namespace: str = DEFAULT_NAMESPACE) -> Destinat
 
 
 def _namespaced(text: str, code: Code, default: str) -> tuple[str, str]:
-    """Split `kind:namespace/name`, of which the namespace may be left out if there is a default."""
+    """Split `kind:namespace/name`. The namespace is optional if there is a default."""
     kind, _, rest = text.partition(":")
     namespace, slash, name = rest.partition("/")
     if not slash and default:

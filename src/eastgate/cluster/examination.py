@@ -1,7 +1,7 @@
-"""Kubernetes' own objects, compared with shapes: only the fields that are described are looked at.
+"""Kubernetes' own objects, compared with shapes: only the described fields are checked.
 
-Unlike a policy, such an object may hold any other field, and a null is as good as absent. What is wrong is reported
-once, in its place, with the path that leads to it.
+Unlike a policy, such an object may have any other field, and a null counts as absent. An error is reported once, at its
+place, with the path of the field.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HELP = {"a mapping": "write its fields below it, indented", "a list": "start ea
 
 
 class Examination:
-    """One object under examination, and the reporter of what is wrong with it."""
+    """One object under examination, and the reporter of its errors."""
 
     __slots__ = ("_manifest", "_reporter")
 
@@ -64,7 +64,7 @@ class Examination:
                 pass
 
     def report(self, code: Code, message: str, path: _Path, help: str | None) -> None:  # noqa: A002
-        """Report a finding about what stands at a path, or nearest to it."""
+        """Report a finding about the value at a path, or the nearest value above it."""
         self._reporter.report(code, message, self._manifest.locate(*path), help=help)
 
     def _record(self, shape: Record[Any], value: object, path: _Path) -> None:
@@ -121,7 +121,7 @@ class Examination:
         way_out = f"write {shape.what} between {shape.minimum} and {shape.maximum}"
         if isinstance(value, str) and shape.or_name:
             if value.isdigit():
-                # Kubernetes takes this for a name, and no port has such a name: it would lead nowhere.
+                # Kubernetes takes this for a name. No port has such a name, so that the reference would lead nowhere.
                 self._mistyped(value, "a number", path, f"write {value} without quotes")
         elif isinstance(value, bool) or not isinstance(value, int):
             self._mistyped(value, "a whole number", path, None if is_port else way_out)
@@ -155,7 +155,7 @@ class Examination:
         return _HELP.get(wanted, f"write {wanted}")
 
     def _quoted(self, value: object, path: _Path) -> str | None:
-        """Return a value that is no string only for want of quotes, as it was written, in quotes."""
+        """Return the written text of a value in quotes, if the value is no string only because quotes are missing."""
         if not isinstance(value, bool | int | float):
             return None
         span = self._manifest.locate(*path)

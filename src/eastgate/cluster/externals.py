@@ -1,7 +1,7 @@
 """Workloads outside of the cluster that take part in its mesh: Linkerd's ExternalWorkload, say a virtual machine.
 
-It is a workload, since policies apply to it and it calls others, but never a pod: whatever selects pods,
-by label or by Service, does not mean it.
+It is a workload, since policies apply to it and it calls others, but never a pod: selectors of pods, by label or by
+Service, do not select it.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class ExternalWorkload:
 
     @property
     def kind(self) -> str:
-        """Return the kind that it has in a manifest."""
+        """Return the kind in its manifest."""
         return "ExternalWorkload"
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId(EXTERNAL_GROUP, self.kind, self.namespace, self.name)
 
     def as_workload(self, key: str) -> Workload:
-        """Return it as policies see it: without an account, lest it pass for the one that pods have by default."""
+        """Return the workload that policies see. It has no account, not even the namespace's default one."""
         return Workload(
             key=key,
             namespace=self.namespace,

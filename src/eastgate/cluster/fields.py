@@ -1,4 +1,4 @@
-"""Read fields of plain data. A null is as good as absent."""
+"""Read fields of plain data. A null counts as absent."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _NOTHING: dict[str, object] = {}
 
 
 def mapping(data: Data, key: str) -> Data:
-    """Return a mapping, empty where it is absent."""
+    """Return a mapping; empty if it is absent."""
     value = data.get(key)
     return value if isinstance(value, dict) else _NOTHING
 
 
 def mappings(data: Data, key: str) -> Sequence[Data]:
-    """Return the mappings of a list whose items need not fit their shape."""
+    """Return the mappings in a list, whose other items are ignored."""
     value = data.get(key)
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else ()
 

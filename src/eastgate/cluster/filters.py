@@ -1,4 +1,4 @@
-"""Filters of Gateway API's routes: what a gateway does to a request, or to its answer, beside forwarding it."""
+"""Filters of Gateway API's routes: changes of a request or its response by a gateway."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Header: TypeAlias = tuple[str, str]
 class HeaderModifier:
     """Changes headers of requests or, by its `type`, of responses.
 
-    `set` replaces what there is, `add` adds another value, `remove` removes. Each name is there once, in any case.
+    `set` replaces values, `add` adds another value, `remove` removes all. Each name occurs once, in any letter case.
     """
 
     type: str
@@ -28,7 +28,7 @@ class HeaderModifier:
 
 @dataclass(frozen=True, slots=True)
 class PathModifier:
-    """A new path: for all of a path or, with `prefix`, for the part of it that the match of the rule names."""
+    """A new path: for the whole path or, with `prefix`, for the part of it that the match of the rule names."""
 
     value: str
     prefix: bool = False
@@ -36,7 +36,7 @@ class PathModifier:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Answers with a redirect. What is None is that of the request; how a port follows, Gateway API says."""
+    """Answers with a redirect. None means the value of the request. Gateway API defines the port that follows."""
 
     scheme: str | None = None
     hostname: str | None = None
@@ -59,7 +59,7 @@ class UrlRewrite:
 
 @dataclass(frozen=True, slots=True)
 class Cors:
-    """Answers preflight requests of browsers, and says which other origins may read an answer."""
+    """Answers preflight requests of browsers, and tells which other origins may read an answer."""
 
     allow_origins: tuple[str, ...] = ()
     allow_credentials: bool = False
@@ -73,7 +73,7 @@ class Cors:
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedFilter:
-    """A filter that Eastgate's gateway does not have. It must not be skipped: requests for it are answered with 500."""
+    """A filter that Eastgate's gateway does not have. It must not be skipped: requests for it get status 500."""
 
     type: str
 
@@ -83,9 +83,9 @@ RouteFilter: TypeAlias = HeaderModifier | Redirect | UrlRewrite | Cors | Unsuppo
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """Something in a rule that Eastgate's gateway cannot do as it is written, which closes that rule or backend.
+    """A part of a rule that Eastgate's gateway cannot do as written, which closes that rule or backend.
 
-    `may_refuse`: a gateway that can do it may refuse requests for it, so that no other answer to them is known.
+    `may_refuse`: a gateway that supports it may refuse requests, so that their verdict is unknown.
     """
 
     what: str

@@ -1,6 +1,6 @@
 """The nouns of Gateway API: gateways, routes, backends, and the grants that let references cross namespaces.
 
-What a rule of a route says is in `routes`.
+The rules of routes are in `routes`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from eastgate.cluster.routes import GrpcRule, RouteRule, StreamRule
 from eastgate.cluster.shapes import STRINGS, record
 from eastgate.ir.labels import Selector
 
-# Gateways of Istio's own API: they run in pods that they select, wherever these are.
+# Gateways of Istio's own API. They run in pods that they select, in any namespace.
 
 
 MESH_GATEWAY_GROUP = "networking.istio.io"
@@ -34,7 +34,7 @@ class MeshGateway(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId(MESH_GATEWAY_GROUP, "Gateway", self.namespace, self.name)
 
 
@@ -45,7 +45,7 @@ ROUTE_KINDS = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute")
 
 
 class RoutesFrom(enum.StrEnum):
-    """The namespaces whose routes a listener takes, as they are written."""
+    """The namespaces from which a listener accepts routes, as written."""
 
     SAME = "Same"
     ALL = "All"
@@ -54,7 +54,7 @@ class RoutesFrom(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AllowedRoutes:
-    """The routes that may attach to a listener. No `kinds`, as (group, kind), means all that its protocol carries."""
+    """The routes that may attach to a listener. Without `kinds`, as (group, kind), all that its protocol carries."""
 
     namespaces: RoutesFrom = RoutesFrom.SAME
     selector: Selector | None = None
@@ -62,7 +62,7 @@ class AllowedRoutes:
 
 
 class TlsMode(enum.StrEnum):
-    """Where TLS ends that comes to a listener, as it is written."""
+    """The place where TLS connections to a listener end, as written."""
 
     TERMINATE = "Terminate"
     PASSTHROUGH = "Passthrough"
@@ -80,7 +80,7 @@ class TlsReference:
 
 @dataclass(frozen=True, slots=True)
 class ClientValidation:
-    """Which CAs the certificates of clients must come from; `insecure_fallback`: they need not."""
+    """The CAs for the certificates of clients; `insecure_fallback`: a client may have another certificate, or none."""
 
     ca_certificates: tuple[TlsReference, ...]
     insecure_fallback: bool = False
@@ -88,7 +88,7 @@ class ClientValidation:
 
 @dataclass(frozen=True, slots=True)
 class ListenerTls:
-    """How a listener speaks TLS. `options` are an implementation's own.
+    """The TLS settings of a listener. `options` are an implementation's own.
 
     `client_validation` is that of the Gateway for the port of the listener.
     """
@@ -101,7 +101,7 @@ class ListenerTls:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A listener of a Gateway; no hostname means any."""
+    """A listener of a Gateway; without a hostname it is for all hosts."""
 
     name: str
     port: int
@@ -112,7 +112,7 @@ class Listener:
 
     @property
     def passes_tls_through(self) -> bool:
-        """Tell whether connections are led on as they are, by their SNI."""
+        """Return whether connections are forwarded as they are, by their SNI."""
         return self.tls is not None and self.tls.mode is TlsMode.PASSTHROUGH
 
 
@@ -129,7 +129,7 @@ class Gateway(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId(GATEWAY_GROUP, "Gateway", self.namespace, self.name)
 
 
@@ -150,7 +150,7 @@ class Route:
     """A route of one of `ROUTE_KINDS`.
 
     `rules` are those of an HTTPRoute, `grpc_rules` those of a GRPCRoute, `stream_rules` those of any other kind.
-    `created` is when the API server first saw it, in RFC 3339; None: it has not yet.
+    `created` is its creation time at the API server, in RFC 3339; None before it is created.
     """
 
     kind: str
@@ -166,20 +166,20 @@ class Route:
 
     @property
     def key(self) -> str:
-        """Return its name among the world's routes: `Kind/namespace/name`."""
+        """Return the key of the route in the world: `Kind/namespace/name`."""
         return f"{self.kind}/{self.namespace}/{self.name}"
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId(GATEWAY_GROUP, self.kind, self.namespace, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Backend(Namespaced):
-    """A server behind a gateway that speaks MCP: a Service of its own namespace, or a host elsewhere.
+    """An MCP server behind a gateway: a Service of its own namespace, or a host elsewhere.
 
-    The world reads no manifest into one. `group` and `kind` are those of the dialect that declares it.
+    A dialect declares it, and `group` and `kind` are those of that dialect. The world reads no manifest as a backend.
     """
 
     namespace: str
@@ -194,13 +194,13 @@ class Backend(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId(self.group, self.kind, self.namespace, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class GrantFrom:
-    """A kind and namespace that may refer into the grant's namespace."""
+    """A kind and namespace whose objects may refer into the grant's namespace."""
 
     group: str
     kind: str
@@ -209,7 +209,7 @@ class GrantFrom:
 
 @dataclass(frozen=True, slots=True)
 class GrantTo:
-    """An object that may be referred to in the grant's namespace; no name means all of that kind."""
+    """An object of the grant's namespace that may be the target of references; without a name, all of that kind."""
 
     group: str
     kind: str
@@ -228,7 +228,7 @@ class ReferenceGrant:
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId(GATEWAY_GROUP, "ReferenceGrant", self.namespace, self.name)
 
     def allows(self, origin: GrantFrom, group: str, kind: str, name: str) -> bool:

@@ -1,7 +1,7 @@
-"""Installations of Istio: the MeshConfig that an operator or a chart gets, and the gateways that it makes.
+"""Installations of Istio: the MeshConfig of an operator or a chart, and the gateways that it creates.
 
-An IstioOperator, an `Istio` of the sail operator, and istiod's Helm chart in a HelmRelease of Flux or an Application of
-Argo CD hold a MeshConfig. A cluster has the ConfigMap that comes of it, so that only manifests in files are read.
+An IstioOperator and an `Istio` of the sail operator hold a MeshConfig. So does istiod's Helm chart, in a HelmRelease of
+Flux or an Application of Argo CD. A cluster has the resulting ConfigMap, so that these kinds are read only from files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ INSTALLATIONS: Final = frozenset({_OPERATOR, _SAIL, _FLUX, _ARGO})
 _CHART: Final = "istiod"
 _ROOT_NAMESPACE: Final = "istio-system"
 _GATEWAYS: Final = (("ingressGateways", "ingressgateway"), ("egressGateways", "egressgateway"))
-_PROFILES: Final = {  # the gateways that a profile has by itself
+_PROFILES: Final = {  # the gateways of the default profile
     "default": ("ingressgateway",),
     "openshift": ("ingressgateway",),
     "preview": ("ingressgateway",),
@@ -39,9 +39,9 @@ _AS_GATEWAY: Final = {"inject.istio.io/templates": "gateway"}
 
 @dataclass(frozen=True, slots=True)
 class MeshInstallation(Namespaced):
-    """An installation of Istio. `mesh` is its MeshConfig as JSON, empty where it says nothing.
+    """An installation of Istio. `mesh` is its MeshConfig as JSON; empty if it has none.
 
-    `root_namespace` is that of the control plane, where it is named. `gateways` are the proxies that it makes.
+    `root_namespace` is that of the control plane, if it is named. `gateways` are the proxies that it creates.
     """
 
     group: str
@@ -55,12 +55,12 @@ class MeshInstallation(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId(self.group, self.kind, self.namespace, self.name)
 
 
 def installs_mesh(root: Data) -> bool:
-    """Return whether an object of one of `INSTALLATIONS` installs Istio: one of Helm may be for any chart."""
+    """Return whether an object of one of `INSTALLATIONS` installs Istio: an object of Helm may be for any chart."""
     return _type(root) in (_OPERATOR, _SAIL) or _helm_values(root) is not None
 
 
@@ -68,12 +68,12 @@ def read_installation(root: Data, namespace: str, name: str, span: Span | None) 
     """Return an installation."""
     (group, kind), spec = _type(root), mapping(root, "spec")
     values = _helm_values(root) if (group, kind) in (_FLUX, _ARGO) else mapping(spec, "values")
-    told = values or {}
-    mesh = told.get("meshConfig")
+    configuration = values or {}
+    mesh = configuration.get("meshConfig")
     if kind == "IstioOperator" and spec.get("meshConfig") is not None:
         own = spec["meshConfig"]
         mesh = {**own, **mesh} if isinstance(mesh, dict) and isinstance(own, dict) else own
-    root_namespace = text(mapping(told, "global"), "istioNamespace")
+    root_namespace = text(mapping(configuration, "global"), "istioNamespace")
     if (group, kind) == _SAIL:
         root_namespace = text(spec, "namespace") or root_namespace
     is_operator = (group, kind) == _OPERATOR
@@ -97,7 +97,7 @@ def _type(root: Data) -> tuple[str, str]:
 
 
 def _helm_values(root: Data) -> Data | None:
-    """Return the values of istiod's chart; None where another chart is meant."""
+    """Return the values of istiod's chart; None for another chart."""
     spec = mapping(root, "spec")
     if _type(root) == _FLUX:
         chart = text(mapping(mapping(spec, "chart"), "spec"), "chart") or text(mapping(spec, "chartRef"), "name")
@@ -113,14 +113,14 @@ def _is_istiod(chart: str | None) -> bool:
 
 
 def _argo_values(source: Data) -> Data:
-    """Return the values of a source of an Application: Argo CD takes the object rather than the text."""
+    """Return the values of a source of an Application. Argo CD prefers the object to the text."""
     helm = mapping(source, "helm")
     written = text(helm, "values")
     if isinstance(helm.get("valuesObject"), dict) or written is None:
         return mapping(helm, "valuesObject")
     roots = read_nodes_text("values", written)
     plain = roots.nodes[0].plain() if roots.nodes and not roots.reporter.diagnostics else None
-    return plain if isinstance(plain, dict) else {"meshConfig": written}  # whoever reads that says what is wrong
+    return plain if isinstance(plain, dict) else {"meshConfig": written}  # the reader of the values reports the error
 
 
 # Gateways
@@ -129,7 +129,7 @@ def _argo_values(source: Data) -> Data:
 def _gateways(spec: Data, root_namespace: str, span: Span | None) -> Iterator[Workload]:
     """Yield the gateways of an IstioOperator: those of its profile, and those that it lists and does not disable.
 
-    The namespace of the object itself does not matter: istioctl installs into that of the control plane.
+    The namespace of the object itself does not matter: istioctl installs gateways into that of the control plane.
     """
     components, profile = mapping(spec, "components"), text(spec, "profile") or "default"
     for component, role in _GATEWAYS:

@@ -1,8 +1,8 @@
 """Kubernetes manifests into objects of the world.
 
-Only the fields that the world needs are read, since these kinds are Kubernetes' own and hold much that
-is no business of authorization. What is read must be right: an object with a label that is no string
-or a port that is no number is reported, with everything else that is wrong with it, and left out.
+Eastgate reads only the fields that the world needs: these kinds are Kubernetes' own, and most of their fields do not
+matter for authorization. The fields that it reads must be valid. An object with a label that is no string, or a port
+that is no number, is reported with all its errors, and left out.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.reading.manifests.shapes.reading import MisfitError, Reader, reader
 from eastgate.reading.manifests.shapes.shape import Anything, Field, Record, Text
 
-# ExternalWorkloads out of Kubernetes data.
+# ExternalWorkloads
 
 
 OLD_VERSION = f"{EXTERNAL_GROUP}/v1alpha1"
@@ -81,19 +81,19 @@ def _external(tls: str) -> Record[None]:
 
 
 EXTERNAL, OLD_EXTERNAL = _external("meshTLS"), _external("meshTls")
-"""Its first version spelled one field otherwise."""
+"""The first version spelled one field differently."""
 
 
 def _has_target(port: Data) -> bool:
-    """Return whether there is a target: 0 and the empty string are none to Kubernetes."""
+    """Return whether there is a target: Kubernetes treats 0 and the empty string as none."""
     target = port.get("targetPort")
     return isinstance(target, bool) or (target != 0 and target != "")
 
 
 def interpret(manifest: Manifest, reporter: Reporter, namespace: str = "default") -> WorldObject | None:
-    """Return the object that a manifest declares; None for a kind that is not used, or with errors, which are reported.
+    """Return the object that a manifest declares; None for an unused kind, or with errors, which are reported.
 
-    `namespace` is where it is if it does not say.
+    `namespace` is that of a manifest without one.
     """
     identity = object_id(manifest.api_version, manifest.kind, manifest.namespace or namespace, manifest.name)
     if identity is None:
@@ -105,7 +105,7 @@ def interpret(manifest: Manifest, reporter: Reporter, namespace: str = "default"
     examination = Examination(manifest, reporter)
     _check_names(identity, examination)
     if kind == "Rollout" and mapping(data, "spec").get("workloadRef") is not None:
-        return None  # the Deployment that it refers to stands for the pods
+        return None  # the Deployment that it refers to has the pods
     is_named = len(reporter.diagnostics) == before
     if kind == "MeshInstallation":
         return read_installation(data, identity.namespace, identity.name, manifest.span) if is_named else None
@@ -115,7 +115,7 @@ def interpret(manifest: Manifest, reporter: Reporter, namespace: str = "default"
     except MisfitError:
         examination.examine(shape, data)
         if len(reporter.diagnostics) == before:
-            raise  # rather than pass over an object
+            raise  # rather than ignore an object
         return None
     if identity.namespace:
         fields["namespace"] = identity.namespace
@@ -133,7 +133,7 @@ def _namespace(*, deletion_timestamp: object = None, **fields: Any) -> Namespace
 
 
 def _service(*, cluster_ip: str = "", cluster_ips: object = None, **fields: Any) -> Service:
-    """Return a Service; `clusterIPs` include `clusterIP`, so that it has no one address where there are several."""
+    """Return a Service. `clusterIPs` include `clusterIP`: with several addresses, the Service has no single one."""
     every = cluster_ips if isinstance(cluster_ips, list) else []
     usual = [usual_address(address) for address in (cluster_ip, *every) if isinstance(address, str)]
     return Service(
@@ -160,11 +160,11 @@ def _node(*, annotations: object = None, **fields: Any) -> ClusterNode:  # noqa:
 
 
 def _ips(addresses: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of the addresses of a node that are IP addresses: others are names."""
+    """Return the IP addresses among the addresses of a node: others are names."""
     return tuple(filter(None, map(usual_address, addresses)))
 
 
-_READ_SETTINGS = ("mesh",)  # of all ConfigMaps: what else is in them is nobody's business
+_READ_SETTINGS = ("mesh",)  # keys that are read; the rest of a ConfigMap is left out
 _METADATA: Fields = {"labels": STRINGS, "annotations": STRINGS}
 _SERVICE_PORT = each(
     {
@@ -202,7 +202,7 @@ _FORMS: Mapping[str, tuple[Record[None], Callable[..., WorldObject]]] = {
     **MACHINES,
     **ROUTES,
 }
-"""The shape of each kind, and what makes an object of the fields that are read."""
+"""The shape of each kind, and the function that makes an object of its fields."""
 
 
 @cache
@@ -215,7 +215,7 @@ _NAME_HELP = "write a name that the API server accepts: lower-case letters, digi
 
 
 def _check_names(identity: ObjectId, examination: Examination) -> None:
-    """Report bad names: they become parts of keys and identities, in which `/` would make one read as another."""
+    """Report invalid names: they become parts of keys and identities, where a `/` would make two names equal."""
     problem = dns_label_problem(identity.name) if identity.kind == "Namespace" else dns_subdomain_problem(identity.name)
     if problem:
         message = f"`{identity.name}` is not a name of a {identity.kind}: {problem}"

@@ -1,8 +1,8 @@
-"""The state of a world, and the one way in which it changes.
+"""The state of a world, and the single way to change it.
 
-An update declares and withdraws objects, then settles in order: namespaces, workloads (the slots
-whose claims may have changed), Services. Before anything about a workload changes, what it was is
-noted once; the difference at the end is the `Change`.
+An update declares and withdraws objects. Then it settles, in this order: namespaces, workloads (the slots whose claims
+may have changed), Services. Before a workload changes, its old state is noted once; the difference at the end is the
+`Change`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ from eastgate.cluster.secrets import Secret
 from eastgate.cluster.slices import EndpointSlice, Slices
 from eastgate.cluster.workload_index import LabelIndex, WorkloadIndex
 
-# The changes that an update makes to the world: only what they touch need be looked at again.
+# The changes of the world by an update: only objects that they touch need a new evaluation.
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """The difference that one update made.
 
-    A workload is `changed` where anything about it is another that a policy can depend on: its labels,
-    annotations, service account or name in the mesh, ports, probes, addresses and owners, the Services
-    it stands behind, and the labels and annotations of its namespace. `services` are those that were
-    declared, removed or declared differently, and those that have other pods than before. `objects`
-    are the declared objects that are new, gone or different.
+    A workload is `changed` if a property changed that a policy can depend on: its labels, annotations, service account
+    or name in the mesh, ports, probes, addresses and owners, its Services, and the labels and annotations of its
+    namespace. `services` are those that were declared, removed or changed, and those whose pods changed. `objects` are
+    the declared objects that are new, gone or different.
     """
 
     added: frozenset[str] = frozenset()
@@ -47,7 +46,7 @@ class Change:
 
     @property
     def workloads(self) -> frozenset[str]:
-        """Return the keys of all workloads to look at again."""
+        """Return the keys of all workloads that need a new evaluation."""
         return self.added | self.removed | self.changed
 
     def __or__(self, later: Change) -> Change:
@@ -70,10 +69,10 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class _Update:
-    """The changes that one update has met so far."""
+    """The changes so far in one update."""
 
-    objects: set[ObjectId] = field(default_factory=set)  # that differ
-    namespaces: set[str] = field(default_factory=set)  # whose labels or annotations differ
+    objects: set[ObjectId] = field(default_factory=set)  # changed objects
+    namespaces: set[str] = field(default_factory=set)  # with changed labels or annotations
     slots: set[Slot] = field(default_factory=set)  # to settle
     services: list[tuple[str, Service | None]] = field(default_factory=list)  # to settle
     services_redeclared: set[str] = field(default_factory=set)
@@ -81,7 +80,7 @@ class _Update:
 
 
 class Inventory:
-    """The objects of a world, in tables and indexes that agree with each other between updates."""
+    """The objects of a world, in tables and indexes that are consistent between updates."""
 
     __slots__ = (
         "_backends",
@@ -130,11 +129,11 @@ class Inventory:
         self.membership = Membership()
         self.slices = Slices()
         self.meshed: set[str] = set()  # workloads that ask a mesh for a proxy by themselves
-        self.meshed_namespaces: set[str] = set()  # that ask a mesh for the proxies of their pods
-        self.namespace_labels = LabelIndex()  # of exactly the namespaces that have workloads
+        self.meshed_namespaces: set[str] = set()  # namespaces that ask a mesh for the proxies of their pods
+        self.namespace_labels = LabelIndex()  # only the namespaces that have workloads
         self._ownership = Ownership()
         self._externals: dict[Slot, ExternalWorkload] = {}
-        self._installed: dict[Slot, dict[ObjectId, Workload]] = {}  # gateways, by who makes them
+        self._installed: dict[Slot, dict[ObjectId, Workload]] = {}  # gateways, by the installation that makes them
         self._backends: dict[str, dict[ObjectId, Backend]] = {}  # by key: kinds of several groups may share a name
         self._seats: dict[Slot, tuple[Workload, ...]] = {}
 
@@ -155,7 +154,7 @@ class Inventory:
         return tuple(sorted(workloads, key=lambda workload: workload.key))
 
     def external(self, namespace: str, name: str) -> tuple[Workload, ...]:
-        """Return the workload outside of the cluster that has this name, if there is one."""
+        """Return the workload outside of the cluster with this name, or None."""
         return tuple(workload for workload in self._seats.get((namespace, name), ()) if not workload.is_pod)
 
     def update(self, wanted: Mapping[ObjectId, WorldObject | None]) -> Change:
@@ -182,7 +181,7 @@ class Inventory:
         return self._difference(update)
 
     def _settle_slices(self, key: str, update: _Update) -> None:
-        """Put the pods of its EndpointSlices behind a Service that selects none."""
+        """Set the pods of a Service without a selector, from its EndpointSlices."""
         service = self.membership.services.get(key)
         if service is not None and service.takes_endpoints:
             self.membership.lead(key, self.slices.pods(key, self.index), lambda workload: self._note(workload, update))
@@ -212,7 +211,7 @@ class Inventory:
     def _file(
         self, declared: Gateway | MeshGateway | Route | ServiceAccount | ClusterNode | ConfigMap, *, present: bool
     ) -> None:
-        """Keep or drop an object that is found by its name alone."""
+        """Keep or drop an object that is looked up only by its name."""
         match declared:
             case MeshGateway():
                 _keep(self.mesh_gateways, declared.key, declared, present=present)
@@ -228,7 +227,7 @@ class Inventory:
                 _keep(self.config_maps, declared.key, declared, present=present)
 
     def _declare_claim(self, declared: Pod | Controller | ExternalWorkload, *, present: bool) -> set[Slot]:
-        """Take in or drop what becomes workloads; return the slots whose workloads may be others now."""
+        """Add or drop an object that becomes workloads; return the slots whose workloads may have changed."""
         slot = (declared.namespace, declared.name)
         match declared:
             case Pod(finished=finished):
@@ -244,7 +243,7 @@ class Inventory:
                 return {slot}
 
     def _declare_installation(self, declared: MeshInstallation, *, present: bool) -> set[Slot]:
-        """Take in or drop an installation; return the slots of the gateways that it makes, and made."""
+        """Add or drop an installation; return the slots of its gateways, before and after."""
         before = self.installations.get(declared.id)
         gone = {(gateway.namespace, gateway.name) for gateway in before.gateways} if before is not None else set()
         for slot in gone:
@@ -283,7 +282,7 @@ class Inventory:
                 self.namespace_labels.add(name, after.labels)
 
     def _settle_slot(self, slot: Slot, update: _Update) -> None:
-        """Give the keys of a name to the workloads that bear it now."""
+        """Give the keys of a name to the workloads that have it now."""
         leaving = {workload.key: workload for workload in self._seats.get(slot, ())}
         seated = self._claimants(slot)
         if seated:
@@ -311,11 +310,11 @@ class Inventory:
         self._settle_namespace(slot[0])
 
     def _claimants(self, slot: Slot) -> tuple[Workload, ...]:
-        """Return the workloads of one name; the first has the plain key, and one outside of the cluster comes last."""
+        """Return the workloads of one name. The first has the plain key; one outside of the cluster comes last."""
         inside = self._ownership.workloads_named(slot)
         made = self._installed.get(slot)
         if made and not inside and not self._ownership.slots_below(slot):
-            inside = (made[min(made)],)  # no manifest has the pods that it makes
+            inside = (made[min(made)],)  # no manifest has its pods
         external = self._externals.get(slot)
         if external is None:
             return inside
@@ -343,7 +342,7 @@ class Inventory:
             self.membership.remove(key, note)
 
     def _note(self, key: str, update: _Update) -> None:
-        """Remember what a workload was before this update, the first time it is met."""
+        """Remember the state of a workload before this update, at the first call for it."""
         if key not in update.was:
             update.was[key] = (self.index.workloads.get(key), self.membership.services_of(key))
 

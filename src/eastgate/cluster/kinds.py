@@ -39,7 +39,7 @@ WorldObject: TypeAlias = (
     | ReferenceGrant
     | Backend
 )
-"""Anything that can be declared to a world. A Backend is declared by the dialect whose kind it is."""
+"""Any object that can be declared to a world. A Backend is declared by the dialect of its kind."""
 
 _KINDS = {
     **{("", kind): kind for kind in ("ConfigMap", "Namespace", "Node", "Pod", "Secret", "Service", "ServiceAccount")},
@@ -50,7 +50,7 @@ _KINDS = {
     **{(GATEWAY_GROUP, kind): kind for kind in ("Gateway", "ReferenceGrant", *ROUTE_KINDS)},
 }
 """The name of a kind of a group in the world."""
-_OLD_GROUP = "extensions"  # where apps and batch kinds lived before Kubernetes 1.16
+_OLD_GROUP = "extensions"  # the group of apps and batch kinds before Kubernetes 1.16
 _HOMES = {kind: CONTROLLER_KINDS[kind] for kind in CONTROLLER_KINDS if CONTROLLER_KINDS[kind] in ("apps", "batch")}
 _CLUSTER_SCOPED = frozenset({"Istio", "Namespace", "Node"})
 _NAMES = frozenset(kind for _, kind in _KINDS)
@@ -63,7 +63,7 @@ def group_of(api_version: str) -> str:
 
 
 def canonical_group(group: str, kind: str) -> str | None:
-    """Return the group under which the world knows this kind of this group, or None where it does not."""
+    """Return the group under which the world knows this kind of this group, or None."""
     if group == _OLD_GROUP:
         return _HOMES.get(kind)
     return group if (group, kind) in _KINDS or (group, kind) in INSTALLATIONS else None
@@ -75,20 +75,20 @@ def world_kind(group: str, kind: str) -> str:
 
 
 def world_kinds() -> tuple[tuple[str, str], ...]:
-    """Return the group and name of every kind that the world reads, other than of installations.
+    """Return the group and name of every kind that the world reads, except installations.
 
-    A cluster has what comes of those.
+    A cluster has the objects that an installation creates.
     """
     return tuple(_KINDS)
 
 
 def uses(api_version: str, kind: str) -> bool:
-    """Return whether the world reads every object of this kind; their version does not matter."""
+    """Return whether the world reads every object of this kind, in any version."""
     return canonical_group(group_of(api_version), kind) is not None and not may_install(api_version, kind)
 
 
 def may_install(api_version: str, kind: str) -> bool:
-    """Return whether objects of this kind may install a mesh. Most of them install something else."""
+    """Return whether objects of this kind may install a mesh. Most of them install other things."""
     return (group_of(api_version), kind) in INSTALLATIONS
 
 
@@ -98,7 +98,7 @@ def uses_kind(kind: str) -> bool:
 
 
 def object_id(api_version: str, kind: str, namespace: str | None, name: str) -> ObjectId | None:
-    """Return the ID of this object in the world, say to remove it; None for a kind that the world does not read."""
+    """Return the ID of this object in the world, for example to remove it; None for an unread kind."""
     group = canonical_group(group_of(api_version), kind)
     if group is None:
         return None

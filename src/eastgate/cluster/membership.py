@@ -11,14 +11,14 @@ from eastgate.cluster.workload_index import WorkloadIndex
 from eastgate.ir.labels import Selector
 
 _Term: TypeAlias = tuple[str, str]
-_Touch: TypeAlias = Callable[[str], None]  # told the key of a workload before its Services change
+_Touch: TypeAlias = Callable[[str], None]  # gets the key of a workload before its Services change
 
 
 class Membership:
-    """Services, with their pods both ways.
+    """Services and their pods, in both directions.
 
-    To find the Services of a new pod, each Service is filed under one term of its selector: the pod
-    asks only those that are filed under a label it has.
+    Each Service is filed under one term of its selector. A new pod compares only the Services that are filed under a
+    label that it has.
     """
 
     __slots__ = ("_anchor", "_filed", "_members", "_of", "services")
@@ -31,15 +31,15 @@ class Membership:
         self._anchor: dict[str, _Term] = {}
 
     def members(self, service_key: str) -> set[str] | frozenset[str]:
-        """Return the keys of the pods behind a Service, none for one that does not exist."""
+        """Return the keys of the pods behind a Service; none for an unknown Service."""
         return self._members.get(service_key, frozenset())
 
     def services_of(self, workload_key: str) -> tuple[str, ...]:
-        """Return the keys of the Services that a workload stands behind, sorted."""
+        """Return the keys of the Services of a workload, sorted."""
         return self._of.get(workload_key, ())
 
     def put(self, service: Service, index: WorkloadIndex, touch: _Touch) -> None:
-        """Add a Service, or replace the one of that name."""
+        """Add a Service, or replace the one with the same name."""
         key = service.key
         before = self.services.get(key)
         self.services[key] = service
@@ -54,16 +54,16 @@ class Membership:
         self._set_members(key, members, touch)
 
     def remove(self, key: str, touch: _Touch) -> None:
-        """Take a Service out."""
+        """Remove a Service."""
         self._set_members(key, frozenset(), touch)
         self._unfile(self.services.pop(key))
 
     def lead(self, key: str, members: frozenset[str], touch: _Touch) -> None:
-        """Put exactly these workloads behind a Service that selects none."""
+        """Set the workloads behind a Service without a selector."""
         self._set_members(key, members, touch)
 
     def enrol(self, workload: Workload) -> None:
-        """Put a workload that is new behind the Services that select it, if it is a pod."""
+        """Add a new workload to the Services that select it, if it is a pod."""
         filed = self._filed.get(workload.namespace)
         if not filed or not workload.is_pod:
             return
@@ -78,7 +78,7 @@ class Membership:
                 self._members.setdefault(key, set()).add(workload.key)
 
     def dismiss(self, workload_key: str) -> None:
-        """Take a workload away from behind all Services."""
+        """Remove a workload from all Services."""
         for service_key in self._of.pop(workload_key, ()):
             self._drop_member(service_key, workload_key)
 
@@ -107,8 +107,8 @@ class Membership:
 
     def _file(self, service: Service) -> None:
         filed = self._filed.setdefault(service.namespace, {})
-        # Under the term that fewest others are filed under: a label that all Services of a namespace
-        # ask for (`env: prod`) would make every new pod ask all of them.
+        # File the Service under its rarest term. If all Services of a namespace ask for one label (`env: prod`), a new
+        # pod would otherwise compare all of them.
         anchor = min(service.selector.items(), key=lambda term: (len(filed.get(term, ())), term))
         filed.setdefault(anchor, set()).add(service.key)
         self._anchor[service.key] = anchor

@@ -1,7 +1,7 @@
-"""Names, label keys and label values as Kubernetes accepts them, and what is wrong with others.
+"""Names, label keys and label values as Kubernetes accepts them, and the errors of others.
 
-Each function answers with a clause that says what is wrong ("it is longer than 63 characters"), to
-be put behind the offending text, or with None where nothing is.
+Each function returns a clause about the error ("it is longer than 63 characters"), to be put behind the offending text,
+or None.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ _LABEL = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _WORD = regex(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
-_LONGEST_LABEL = 63
-_LONGEST_SUBDOMAIN = 253
+_MAX_LABEL_CHARS = 63
+_MAX_SUBDOMAIN_CHARS = 253
 
 
 def dns_label_problem(text: str) -> str | None:
-    """Return what keeps a text from being a DNS label, as the names of namespaces and Services are."""
+    """Return the reason why a text is no DNS label, as the names of namespaces and Services are, or None."""
     if not text:
         return "it is empty"
-    if len(text) > _LONGEST_LABEL:
-        return f"it is longer than {_LONGEST_LABEL} characters"
+    if len(text) > _MAX_LABEL_CHARS:
+        return f"it is longer than {_MAX_LABEL_CHARS} characters"
     if not _LABEL.fullmatch(text):
         return "it may hold only lower-case letters, digits and '-', and starts and ends with a letter or digit"
     return None
 
 
 def dns_subdomain_problem(text: str) -> str | None:
-    """Return what keeps a text from being a DNS subdomain, as the names of most objects are."""
+    """Return the reason why a text is no DNS subdomain, as the names of most objects are, or None."""
     if not text:
         return "it is empty"
-    if len(text) > _LONGEST_SUBDOMAIN:
-        return f"it is longer than {_LONGEST_SUBDOMAIN} characters"
+    if len(text) > _MAX_SUBDOMAIN_CHARS:
+        return f"it is longer than {_MAX_SUBDOMAIN_CHARS} characters"
     if not _SUBDOMAIN.fullmatch(text):
         return (
             "it may hold only lower-case letters, digits, '-' and '.', "
@@ -42,7 +42,7 @@ def dns_subdomain_problem(text: str) -> str | None:
 
 
 def label_key_problem(text: str) -> str | None:
-    """Return what keeps a text from being the key of a label: `name`, or `dns.subdomain/name`."""
+    """Return the reason why a text is no key of a label, `name` or `dns.subdomain/name`, or None."""
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
         return "it holds more than one '/'"
@@ -56,13 +56,13 @@ def label_key_problem(text: str) -> str | None:
 
 
 def label_value_problem(text: str) -> str | None:
-    """Return what keeps a text from being the value of a label. The empty text may be one."""
+    """Return the reason why a text is no value of a label, or None. The empty text is valid."""
     return _word_problem(text, "it") if text else None
 
 
 def _word_problem(text: str, subject: str) -> str | None:
-    if len(text) > _LONGEST_LABEL:
-        return f"{subject} is longer than {_LONGEST_LABEL} characters"
+    if len(text) > _MAX_LABEL_CHARS:
+        return f"{subject} is longer than {_MAX_LABEL_CHARS} characters"
     if not _WORD.fullmatch(text):
         return f"{subject} may hold only letters, digits, '-', '_' and '.', and starts and ends with a letter or digit"
     return None

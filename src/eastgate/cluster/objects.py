@@ -1,7 +1,7 @@
-"""The plain nouns of the world: what manifests declare besides pods and gateways.
+"""The plain nouns of the world: the objects that manifests declare, except pods and gateways.
 
-Where an object was written (`span`) is no part of its equality, here and in `pods` and `gateways`: a
-file in which something only moved by a line changes nothing that a policy can see.
+The place of an object in a file (`span`) does not count for equality, here and in `pods` and `gateways`: moving an
+object by a line changes nothing for policies.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import NamedTuple, Protocol
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 
-# The protocol of a manifest, as the world needs it: plain data, names, and spans.
+# The interface of a manifest for the world: plain data, names, and spans.
 
 
 class Manifest(Protocol):
-    """One Kubernetes object of a file, or of the API server (then without places)."""
+    """One Kubernetes object of a file, or of the API server (which has no places)."""
 
     @property
     def api_version(self) -> str:
@@ -37,7 +37,7 @@ class Manifest(Protocol):
 
     @property
     def namespace(self) -> str | None:
-        """Return its `metadata.namespace`, None where it has none."""
+        """Return its `metadata.namespace`, or None."""
         ...
 
     @property
@@ -56,22 +56,22 @@ class Manifest(Protocol):
 
 
 NAME_LABEL = "kubernetes.io/metadata.name"
-"""The label that Kubernetes puts on every namespace, and does not let anyone change."""
+"""The label that Kubernetes sets on every namespace, and which cannot be changed."""
 
 
 def moment(value: object) -> str | None:
-    """Return a time of RFC 3339 as a text that sorts by age, whatever its zone; None for anything else."""
+    """Return a time of RFC 3339 as a text that sorts by age, in any time zone; None for any other text."""
     try:
         time = datetime.fromisoformat(value) if isinstance(value, str) else None
         if time is None or time.tzinfo is None:
             return None
         return time.astimezone(UTC).isoformat(timespec="microseconds")
-    except (ValueError, OverflowError):  # a zone may lead out of all years
+    except (ValueError, OverflowError):  # a time zone may lead out of the range of years
         return None
 
 
 class ObjectId(NamedTuple):
-    """The identity of an object of the API; `namespace` is empty for a kind that has none."""
+    """The identity of an object of the API; `namespace` is empty for a cluster-scoped kind."""
 
     group: str
     kind: str
@@ -92,13 +92,13 @@ class Namespaced:
 
     @property
     def key(self) -> str:
-        """Return its name among the objects of its kind: `namespace/name`."""
+        """Return the key of the object among its kind: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """A namespace. It always has Kubernetes' own label that holds its name. One that `is_ending` loses all it has."""
+    """A namespace. It always has Kubernetes' own label with its name. `is_ending`: its objects will be deleted."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -120,13 +120,13 @@ class Namespace:
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId("", "Namespace", "", self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class ServicePort:
-    """A port of a Service, and the pod's port that it leads to: a number, or a declared port's name."""
+    """A port of a Service, and the port of pods that it leads to: a number, or the name of a declared port."""
 
     port: int
     target: int | str
@@ -137,9 +137,9 @@ class ServicePort:
 
 @dataclass(frozen=True, slots=True)
 class Service(Namespaced):
-    """A Service. A headless one has no address: who calls it calls the addresses of its pods.
+    """A Service. A headless one has no address: its callers call the addresses of its pods.
 
-    `address` is None where it has none, or several, or where it is not known. `addresses` are all that are known.
+    `address` is None if there is none, or several, or if it is unknown. `addresses` are all known addresses.
     """
 
     namespace: str
@@ -155,23 +155,23 @@ class Service(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId("", "Service", self.namespace, self.name)
 
     @property
     def selects_pods(self) -> bool:
-        """Return whether Kubernetes fills it with pods: unlike elsewhere, an empty selector selects nothing here."""
+        """Return whether Kubernetes selects its pods: unlike elsewhere, an empty selector selects nothing here."""
         return bool(self.selector) and self.type != "ExternalName"
 
     @property
     def takes_endpoints(self) -> bool:
-        """Return whether EndpointSlices, and not a selector, say which pods are behind it."""
+        """Return whether EndpointSlices, and not a selector, determine its pods."""
         return not self.selector and self.type != "ExternalName"
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount(Namespaced):
-    """A service account that a manifest declares. Undeclared ones exist all the same."""
+    """A service account that a manifest declares. Undeclared ones exist too."""
 
     namespace: str
     name: str
@@ -179,7 +179,7 @@ class ServiceAccount(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId("", "ServiceAccount", self.namespace, self.name)
 
 
@@ -194,13 +194,13 @@ class ClusterNode:
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId("", "Node", "", self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigMap(Namespaced):
-    """A ConfigMap that some system reads its settings from."""
+    """A ConfigMap with settings of some system."""
 
     namespace: str
     name: str
@@ -209,5 +209,5 @@ class ConfigMap(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId("", "ConfigMap", self.namespace, self.name)

@@ -1,14 +1,14 @@
 """Ownership: the controllers of pods, and controllers in place of undeclared pods.
 
-A pod names its nearest controller only. The chain upwards (ReplicaSet to Deployment, Job to CronJob)
-goes through objects that may be missing, arrive later or go away. Pods with the same nearest
-controller form a `_Family`, which has one chain; a family is filed under every name that its chain
-asked about, so that when an object of that name comes or goes exactly these families are looked at again.
+A pod names its nearest controller only. The chain upwards (ReplicaSet to Deployment, Job to CronJob) goes through
+objects that may be missing, arrive later or go away. Pods with the same nearest controller form a `_Family`, which has
+one chain. A family is filed under every name that its chain looked up. When an object of such a name comes or goes,
+only these families are traced again.
 
 A controller derives a workload from its template unless
 
 - a pod below it is declared, or
-- it is a ReplicaSet (Job) of a declared Deployment (CronJob), which then speaks for it.
+- it is a ReplicaSet (Job) of a declared Deployment (CronJob), which derives the workload instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 from eastgate.basics.regexes import regex
 from eastgate.cluster.pods import CONTROLLER_KINDS, Controller, Owner, Pod, Workload
 
-Slot: TypeAlias = tuple[str, str]  # namespace, name: everything of that name competes for its keys
+Slot: TypeAlias = tuple[str, str]  # namespace, name: all objects of that name compete for its keys
 
 _SPOKEN_FOR = {
     "ReplicaSet": ("Deployment", "Rollout"),
@@ -32,7 +32,7 @@ _SPOKEN_FOR = {
 }
 # A Deployment and a Rollout name their ReplicaSets `<name>-<hash>`, and put the hash on the pods.
 _HASH_LABELS = ("pod-template-hash", "rollouts-pod-template-hash")
-# How others name what they make: `<cronjob>-<minute>`, and so on.
+# The names that other controllers give their objects: `<cronjob>-<minute>`, and so on.
 _MAKERS = (
     ("Job", "CronJob", regex(r"(.+)-[0-9]+")),
     ("StatefulSet", "Prometheus", regex(r"prometheus-(.+)")),
@@ -46,22 +46,22 @@ _MAKERS = (
 
 
 class _Trace(NamedTuple):
-    """The owners of a family from the nearest upwards, and every owner asked about to find them."""
+    """The owners of a family from the nearest upwards, and every owner that was looked up to find them."""
 
     chain: tuple[Owner, ...] = ()
     asked: tuple[Owner, ...] = ()
 
 
 class _Birth(NamedTuple):
-    """The facts that decide about a pod's chain: pods that have them in common are a family."""
+    """The facts that determine a pod's chain: pods with equal facts are a family."""
 
     namespace: str
     owner: Owner
-    template_hash: str  # empty where it cannot matter
+    template_hash: str  # empty if it cannot matter
 
 
 class _Family:
-    """The declared pods of one birth. A declared controller has one even without pods: its template's."""
+    """The declared pods of one birth. A declared controller has a family even without pods: its template's."""
 
     __slots__ = ("birth", "pods", "trace")
 
@@ -78,7 +78,7 @@ class _Family:
 class Ownership:
     """The declared pods and controllers, and the chains between them.
 
-    `declare` and `withdraw` answer with the slots whose workloads may be others now.
+    `declare` and `withdraw` return the slots whose workloads may have changed.
     """
 
     __slots__ = ("_asked_by", "_controllers", "_families", "_pods")
@@ -90,19 +90,19 @@ class Ownership:
         self._asked_by: dict[Slot, set[_Family]] = {}
 
     def declare_pod(self, pod: Pod) -> set[Slot]:
-        """Add a pod, or replace the one of that name."""
+        """Add a pod, or replace the one with the same name."""
         slot = (pod.namespace, pod.name)
         before = self._pods.get(slot)
         self._pods[slot] = pod
         return {slot} | self._move(slot, _birth(before), _birth(pod))
 
     def withdraw_pod(self, slot: Slot) -> set[Slot]:
-        """Take a pod out, if it is in."""
+        """Remove a pod, if it is declared."""
         before = self._pods.pop(slot, None)
         return {slot} | self._move(slot, _birth(before), None) if before is not None else set()
 
     def declare_controller(self, controller: Controller) -> set[Slot]:
-        """Add a controller, or replace the one of that kind and name."""
+        """Add a controller, or replace the one with the same kind and name."""
         slot = (controller.namespace, controller.name)
         controllers = self._controllers.setdefault(slot, {})
         before = controllers.get(controller.kind)
@@ -114,7 +114,7 @@ class Ownership:
         return {slot} | self._retrace_below(slot)
 
     def withdraw_controller(self, slot: Slot, kind: str) -> set[Slot]:
-        """Take a controller out, if it is in."""
+        """Remove a controller, if it is declared."""
         controllers = self._controllers.get(slot, {})
         if controllers.pop(kind, None) is None:
             return set()
@@ -125,7 +125,7 @@ class Ownership:
         return slots
 
     def workloads_named(self, slot: Slot) -> tuple[Workload, ...]:
-        """Return the workloads of one name: a pod, or else the first kind of controller, gets the plain key."""
+        """Return the workloads of one name. A pod, or else the first kind of controller, gets the plain key."""
         key = f"{slot[0]}/{slot[1]}"
         workloads: list[Workload] = []
         pod = self._pods.get(slot)
@@ -142,7 +142,7 @@ class Ownership:
         return tuple(workloads)
 
     def slots_below(self, slot: Slot) -> set[Slot]:
-        """Return the slots of everything that may have an owner of this name."""
+        """Return the slots of all objects that may have an owner of this name."""
         slots: set[Slot] = set()
         for family in self._asked_by.get(slot, ()):
             slots |= family.pods
@@ -162,7 +162,7 @@ class Ownership:
         return controllers.get(kind) if controllers is not None else None
 
     def _move(self, slot: Slot, before: _Birth | None, after: _Birth | None) -> set[Slot]:
-        """Let a pod leave one family for another. A family that empties or fills decides what its owners derive."""
+        """Move a pod from one family to another. An emptied or new family changes the derived workloads."""
         slots: set[Slot] = set()
         if before == after:
             return slots
@@ -194,10 +194,10 @@ class Ownership:
             del self._families[family.birth]
 
     def _retrace_below(self, slot: Slot) -> set[Slot]:
-        """Follow the chains again that asked about this name, of which some object came, went or changed its owner."""
+        """Trace the chains again that looked up this name, after an object of it came, went or changed its owner."""
         slots: set[Slot] = set()
         for family in tuple(self._asked_by.get(slot, ())):
-            # Whether its controller derives depends on who is above it, even where the chain stays the same.
+            # The owner of a controller decides whether the controller derives, even if the chain is the same.
             slots.add((slot[0], family.birth.owner.name))
             trace = self._trace(family.birth)
             if trace != family.trace:
@@ -207,7 +207,7 @@ class Ownership:
         return slots
 
     def _file(self, family: _Family, trace: _Trace) -> None:
-        """Give a family its chain, and find it under the names that the chain asked about from now on."""
+        """Give a family its chain, and file it under the names that the chain looked up."""
         namespace = family.birth.namespace
         before, after = {o.name for o in family.trace.asked}, {o.name for o in trace.asked}
         for name in before - after:
@@ -239,7 +239,7 @@ class Ownership:
         return _Trace(tuple(chain), (*chain, *guesses))
 
     def _deployment_of(self, birth: _Birth, replica_set: str) -> Owner | None:
-        """Return the Deployment of a ReplicaSet which is not declared, by the hash that it put on the pod."""
+        """Return the Deployment of an undeclared ReplicaSet, by the hash that it put on the pod."""
         name = replica_set.removesuffix(f"-{birth.template_hash}")
         if not birth.template_hash or not name or name == replica_set:
             return None
@@ -261,7 +261,7 @@ def _template_birth(slot: Slot, kind: str) -> _Birth:
 
 
 def _makers_of(owner: Owner) -> list[Owner]:
-    """Return the owners that would have made an object of this name, if they exist."""
+    """Return the owners that may have made an object of this name, if they exist."""
     tried = ((maker, pattern.fullmatch(owner.name)) for kind, maker, pattern in _MAKERS if kind == owner.kind)
     return [Owner(maker, match[1]) for maker, match in tried if match]
 

@@ -1,4 +1,4 @@
-"""Addresses of workloads, in a world where they are assigned and not declared."""
+"""Addresses of workloads, in a world that assigns them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ LOOPBACK: Networks = (parse_network("127.0.0.1/32"), parse_network("::1/128"))
 class AssignedAddresses:
     """An address for each workload, by key.
 
-    Where workloads are placed they share one machine, and so its loopback addresses: a workload is known to itself by
-    its own address alone, and a caller at any other address is outside of the cluster. `prove`: an address proves which
-    workload calls. Any process of the machine can take any of them, so that by default none does.
+    Placed workloads share one machine, and so its loopback addresses. So only its own address identifies a workload to
+    itself, and a caller at any other address is outside of the cluster. `prove`: an address proves which workload
+    calls. Any process of the machine can use any address, so that by default no address proves anything.
     """
 
     addresses: Mapping[str, str]
@@ -38,10 +38,10 @@ class AssignedAddresses:
         object.__setattr__(self, "_workloads", {address: key for key, address in self.addresses.items()})
 
     def at(self, address: str) -> str | None:
-        """Return the workload that is at an address; None where none is."""
+        """Return the workload at an address, or None."""
         return self._workloads.get(address)
 
     def itself(self, workload: str) -> Networks:
-        """Return the address from which a workload calls itself; none where it is not placed."""
+        """Return the address from which a workload calls itself; none for an unplaced workload."""
         address = self.addresses.get(workload)
         return () if address is None else (parse_network(address),)

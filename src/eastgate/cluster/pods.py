@@ -1,9 +1,9 @@
 """Pods: as declared, as their controllers would make them, and as policies see them.
 
-A `Pod` and a `Controller` are what manifests say. A `Workload` is what policies apply to: a running
-pod, or, where no pod of a Deployment was given (a folder of manifests rarely holds pods), the pod that
-its template would make; or something outside of the cluster that takes part in its mesh (`externals`).
-The world computes workloads, nobody declares them.
+A `Pod` and a `Controller` are declared in manifests. A `Workload` is the thing that policies apply to. It is a running
+pod. If no pod of a Deployment was given (a folder of manifests rarely holds pods), it is the pod that its template
+would make. Or it is outside of the cluster and takes part in its mesh (`externals`). The world computes workloads; no
+manifest declares them.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ CONTROLLER_KINDS = {
     "VirtualMachineInstanceReplicaSet": "kubevirt.io",
     "VirtualMachinePool": "pool.kubevirt.io",
 }
-"""The kinds that make pods, with their groups, in the order in which they are given the plain key of a name."""
+"""The kinds that make pods, with their groups, in the order in which they get the plain key of a name."""
 
 API_KINDS = {"KnativeService": "Service"}
-"""Names in the API of kinds that have another name here, since another group has a kind of theirs."""
+"""API names of kinds that have another name here, since another group has a kind of the same name."""
 
 PROXY_CONTAINER = "eastgate-proxy"
-"""The name of the container that injection adds: no other container of a pod with a sidecar may have it."""
+"""The name of the container that injection adds. No other container of a pod with a sidecar may have it."""
 
 MESH_PROXIES = frozenset({PROXY_CONTAINER, "istio-proxy", "linkerd-proxy"})
 """The names of containers that are the proxy of a mesh."""
 
 _INJECT = "sidecar.istio.io/inject"
-_YES = frozenset({"on", "true", "y", "yes"})  # in any letter case
+_TRUE_TEXTS = frozenset({"on", "true", "y", "yes"})  # in any letter case
 _INJECTED = "sidecar.istio.io/status"  # the annotation of a pod that has a sidecar
 _REVISION = "istio.io/rev"
 _MODE = "istio.io/dataplane-mode"
 _MESH_MARKS = frozenset({_INJECT, _INJECTED, _REVISION, _MODE})
 _TEMPLATES = "inject.istio.io/templates"
 INJECTION_ANNOTATIONS = frozenset({_INJECT, _INJECTED, _TEMPLATES})
-_INSTALLED = "istio"  # the label by which Istio's installers name the proxies of gateways
+_INSTALLED = "istio"  # the label that Istio's installers put on the proxies of gateways
 
 
 class Owner(NamedTuple):
-    """A controller of a pod, or of its controller. A kind of a foreign group is written `Kind.group`."""
+    """A controller of a pod, or of its controller. A kind of another group is written `Kind.group`."""
 
     kind: str
     name: str
@@ -75,10 +75,10 @@ class ContainerPort:
 
 @dataclass(frozen=True, slots=True)
 class HttpProbe:
-    """A GET by which the kubelet asks whether a container is well; the path is kept as it is sent.
+    """A GET by which the kubelet checks a container; the path is kept as it is sent.
 
-    A mesh must let it through although the kubelet is nobody in the mesh, or the pod is never ready. `rooted`: it is
-    written with the slash at its beginning, which the kubelet supplies and others may miss.
+    A mesh must allow it, although the kubelet has no identity in the mesh: otherwise the pod is never ready. `rooted`:
+    the written path begins with a slash. The kubelet adds a missing slash, other programs may not.
     """
 
     port: int
@@ -90,12 +90,13 @@ class HttpProbe:
 class Pod:
     """A pod as declared, or as a template would make it.
 
-    `ports` are those of the containers, then those of the sidecars (init containers that are always
-    restarted): the order in which Kubernetes looks up a port name. `init_ports` are those of the other
-    init containers, which no Service leads to. `ips` are addresses that are the pod's alone: a pod on
-    the `host_network` has none but that of its node, `host_ip`. A `finished` pod neither sends nor receives, and one
-    that is not `ready` is sent nothing by proxies. `uid` tells it apart from other pods that had its name.
-    `mesh_proxies` are those of `MESH_PROXIES` that are among its containers and sidecars.
+    - `ports` are those of the containers, then those of the sidecars (init containers that are always restarted): the
+      order in which Kubernetes looks up a port name.
+    - `init_ports` are those of the other init containers, which no Service leads to.
+    - `ips` are the pod's own addresses: a pod on the `host_network` has only that of its node, `host_ip`.
+    - A `finished` pod neither sends nor receives. Proxies send nothing to a pod that is not `ready`.
+    - `uid` distinguishes it from other pods that had its name.
+    - `mesh_proxies` are those of `MESH_PROXIES` among its containers and sidecars.
     """
 
     namespace: str
@@ -118,12 +119,12 @@ class Pod:
 
     @property
     def kind(self) -> str:
-        """Return the kind that it has in a manifest."""
+        """Return the kind in its manifest."""
         return "Pod"
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId("", "Pod", self.namespace, self.name)
 
 
@@ -151,21 +152,21 @@ class Controller:
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         kind = API_KINDS.get(self.kind, self.kind)
         return ObjectId(CONTROLLER_KINDS[self.kind], kind, self.namespace, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A pod, real or derived, or something outside of the cluster, with all that a policy can depend on.
+    """A pod, real or derived, or a workload outside of the cluster, with all that a policy can depend on.
 
-    `key` is unique: `namespace/name` for a pod. A derived workload has that too where no pod and no
-    controller of an earlier kind bears the name, and else `namespace/name (Kind)`. `owners` goes from
-    the nearest controller upwards, say ReplicaSet then Deployment.
+    `key` is unique: `namespace/name` for a pod. A derived workload has such a key too, if no pod and no controller of
+    an earlier kind has the name; otherwise it is `namespace/name (Kind)`. `owners` goes from the nearest controller
+    upwards, say ReplicaSet then Deployment.
 
-    `kind` is `Pod`, also of a derived one, or `ExternalWorkload`. The latter has no service account
-    (the empty one): it is known by the name in its certificate, `mesh_name`, which no pod declares.
+    `kind` is `Pod`, also for a derived workload, or `ExternalWorkload`. The latter has no service account (the empty
+    text): its identity is the name in its certificate, `mesh_name`, which no pod declares.
     """
 
     key: str
@@ -191,27 +192,27 @@ class Workload:
 
     @property
     def is_pod(self) -> bool:
-        """Return whether it is a pod, real or derived: nothing else is meant by a selector of pods."""
+        """Return whether it is a pod, real or derived. Selectors of pods select only these."""
         return self.kind == "Pod"
 
     @property
     def is_installed_gateway(self) -> bool:
-        """Return whether it is a proxy of a gateway, as Istio's installers make and label it."""
+        """Return whether it is a proxy of a gateway, with the labels of Istio's installers."""
         is_labelled = self.labels.get(_INSTALLED, "").endswith("gateway")
         return is_labelled or "gateway" in self.annotations.get(_TEMPLATES, "").split(",")
 
     @property
     def asks_for_sidecar(self) -> bool | None:
-        """Return whether it asks Istio for a sidecar; False where it refuses one, None where it does neither.
+        """Return whether it asks Istio for a sidecar: True, False if it refuses one, or None.
 
         Istio's injector reads the label, or else the annotation, as YAML's booleans: any other text refuses. A label
-        asks its webhook only as `true`.
+        reaches its webhook only with the value `true`.
         """
         label = self.labels.get(_INJECT)
         asked = self.annotations.get(_INJECT) if label is None else label
         if not asked:
             return None
-        if asked.lower() not in _YES:
+        if asked.lower() not in _TRUE_TEXTS:
             return False
         return True if label in (None, "true") else None
 
@@ -228,7 +229,7 @@ class Workload:
         return asked is True or (_REVISION in labels and asked is None)
 
     def identity_in(self, trust_domain: str) -> str | None:
-        """Return its SPIFFE ID; None for something outside of the cluster whose certificate has none."""
+        """Return its SPIFFE ID; None for a workload outside of the cluster whose certificate has none."""
         if self.is_pod:
             return service_account_id(trust_domain, self.namespace, self.service_account)
         return self.mesh_name if self.mesh_name is not None and self.mesh_name.startswith(SCHEME) else None
@@ -240,7 +241,8 @@ class Workload:
     def ports_named(self, name: str) -> frozenset[int]:
         """Return the numbers of all TCP ports of that name, as Linkerd resolves it.
 
-        Several containers may use one name. Outside of the cluster there is one list of ports, and the last counts.
+        Several containers may use one name. An external workload has one list of ports, and the last port of a name
+        counts.
         """
         numbers = [p.number for p in (*self.ports, *self.init_ports) if p.name == name and p.protocol == "TCP"]
         return frozenset(numbers if self.is_pod else numbers[-1:])

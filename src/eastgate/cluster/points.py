@@ -1,4 +1,4 @@
-"""Points of enforcement: what a request passes on its way, and where policies are applied."""
+"""Points of enforcement: the places on a request's way where policies apply."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ WorkloadKey: TypeAlias = str
 """A workload by its key in the world, `namespace/name`."""
 
 NamedPoint: TypeAlias = GatewayNamed | RouteNamed | BackendNamed
-"""A point that is no workload. It may be looked at whether it is declared or not."""
+"""A point that is no workload. A question may name it even if no manifest declares it."""
 
 
 ANY_LISTENER = "any"
-"""The listener of a Gateway that no manifest declares, where the route names none: it stands for each that there is."""
+"""The listener of an undeclared Gateway, if the route names none: it means each of its listeners."""
 
 
 class RuleNamed(NamedTuple):
     """One rule of a route, for the requests that come to it by one listener of a Gateway.
 
-    Of a route that asks for no Gateway nothing is known of that. A rule without a name is called `rule-N`.
+    A route without a Gateway has neither. A rule without a name is called `rule-N`.
     """
 
     gateway: GatewayNamed | None
@@ -35,7 +35,7 @@ class RuleNamed(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Return its name, or its number, counted from 1, where it has none."""
+        """Return its name or, without a name, its number, counted from 1."""
         number = str(self.rule + 1)
         return number if self.rule_name in (None, f"rule-{number}") else self.rule_name
 
@@ -48,7 +48,7 @@ _OF_HTTP = frozenset({"HTTPRoute", "GRPCRoute"})
 
 
 def is_rule_of(rule: RuleNamed, target: RulesOfGateway | RulesOfRoute) -> bool:
-    """Return whether a target means a rule. A Gateway means only rules for HTTP: of other traffic none is seen."""
+    """Return whether a target means a rule. A Gateway means only rules for HTTP: it does not see other traffic."""
     if isinstance(target, RulesOfRoute):
         return rule.route == target.route and target.rule in (None, rule.rule_name)
     is_behind = rule.gateway == target.gateway and target.listener in (None, rule.listener)
@@ -77,7 +77,7 @@ class Direction(StrEnum):
 class NetworkEnd:
     """The end of a connection at a pod, where the network applies the policies for one direction.
 
-    `labels`: those of a pod that no manifest has, as `labels_text` writes them; its key is made up.
+    `labels`: those of a pod that no manifest has, as `labels_text` writes them; the key of such a pod is made up.
     """
 
     workload: WorkloadKey
@@ -90,7 +90,7 @@ class NetworkEnd:
 
 @dataclass(frozen=True, slots=True)
 class UnseenHop:
-    """A part of the way between pods that no manifest has: the effect of the network there is unknown."""
+    """A part of the way between pods that no manifest has: the verdict of the network there is unknown."""
 
     start: str
     end: str

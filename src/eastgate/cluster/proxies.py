@@ -1,7 +1,7 @@
-"""The presence of Eastgate's proxies in pods: one notion for the sites of proxies, statuses, admission and `--cluster`.
+"""The presence of Eastgate's proxies in pods: one notion for enforcement, statuses, admission and `--cluster`.
 
-The containers of a pod never change, so that the container that injection adds is a proof. Labels can be changed: one
-that claims a proxy without that container proves nothing either way.
+The containers of a pod never change, so that the injected container is proof of a proxy. Labels can be changed: a label
+that claims a proxy, without that container, proves nothing.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _LAST_PORT: Final = 65535
 
 
 class ProxyPresence(enum.Enum):
-    """Whether a proxy of Eastgate stands before a pod, and enforces policies there."""
+    """The presence of Eastgate's proxy before a pod, which enforces policies there."""
 
     PRESENT = enum.auto()
     ABSENT = enum.auto()
-    UNPROVEN = enum.auto()  # its label says so, and it has no container of that name
-    UNBORN = enum.auto()  # no server has the pod yet: whether it gets one is decided when it is created
+    UNPROVEN = enum.auto()  # its label claims a proxy, but it has no container of that name
+    UNBORN = enum.auto()  # the API server does not have the pod yet: admission decides whether it gets a proxy
 
 
 def proxy_presence(world: World, pod: Workload) -> ProxyPresence:
-    """Return whether a pod has a proxy. One on the network of its node has none, nor has a proxy of a Gateway."""
+    """Return whether a pod has a proxy. A pod on the network of its node has none, nor has a proxy of a Gateway."""
     if not pod.is_pod or pod.host_network or gateway_of_pod(world, pod) is not None:
         return ProxyPresence.ABSENT
     label = pod.labels.get(PROXY_LABEL)
@@ -47,15 +47,15 @@ def proxy_presence(world: World, pod: Workload) -> ProxyPresence:
 
 
 def has_identity(world: World, pod: Workload) -> bool:
-    """Return whether a pod may prove its account to those that it calls: by a sidecar, or as a proxy of a Gateway."""
+    """Return whether a pod may prove its account to the workloads that it calls: by a sidecar or gateway proxy."""
     return proxy_presence(world, pod) is not ProxyPresence.ABSENT or gateway_of_pod(world, pod) is not None
 
 
 def gateway_of_pod(world: World, pod: Workload) -> Gateway | None:
-    """Return the Gateway of our class that a pod serves; None where it serves none.
+    """Return the Gateway of Eastgate's class that a pod serves, or None.
 
-    Its label says that it serves one, it belongs to a Deployment that belongs to the Gateway, and it runs as the
-    account with the name of the Gateway.
+    The pod has the label, its Deployment belongs to the Gateway, and it runs as the account with the name of the
+    Gateway.
     """
     if GATEWAY_LABEL not in pod.labels:
         return None
@@ -67,14 +67,14 @@ def gateway_of_pod(world: World, pod: Workload) -> Gateway | None:
 
 
 def excluded_inbound_ports(annotations: Mapping[str, str]) -> frozenset[int]:
-    """Return the inbound ports of a running pod that are not redirected; none where its annotation says nonsense.
+    """Return the inbound ports of a running pod that are not redirected; none if its annotation is invalid.
 
-    A pod is redirected as its annotation said when it was created. Later changes change only what others think of it.
+    The redirection follows the annotation at the creation of the pod. A later change of it changes only this result.
     """
     words = [word.strip() for word in annotations.get(EXCLUDED_INBOUND_PORTS, "").split(",") if word.strip()]
     return frozenset(map(int, words)) if all(map(is_port, words)) else frozenset()
 
 
 def is_port(word: str) -> bool:
-    """Return whether a text is the number of a port."""
+    """Return whether a text is a port number."""
     return word.isascii() and word.isdigit() and 0 < int(word) <= _LAST_PORT

@@ -42,9 +42,9 @@ _NO_ANSWERS: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """May `source` reach `destination`? The answer is allow only if it is for every value of what is left out.
+    """May `source` reach `destination`? ALLOW needs every value of the attributes that it leaves out to be allowed.
 
-    `Question.of` takes ends as a command line writes them, too.
+    `Question.of` also accepts ends as a command line writes them.
     """
 
     source: Source
@@ -59,19 +59,19 @@ class Question:
     tool: str | None = None
     source_ip: str | None = None
     http_protocol: str | None = None
-    """As proxies write it: HTTP/1.0, HTTP/1.1, HTTP/2 or HTTP/3; HTTP/1.1 where it is left out."""
+    """HTTP/1.0, HTTP/1.1, HTTP/2 or HTTP/3, as proxies write it; HTTP/1.1 by default."""
     protocol: str | None = None
-    """Of the transport: tcp, udp or sctp; tcp where it is left out."""
+    """The transport: tcp, udp or sctp; tcp by default."""
     forwarded_for: str | None = None
-    """The address of the client as proxies in front report it."""
+    """The address of the client, as proxies in front report it."""
     plaintext: bool = False
-    """The connection has no mTLS, so that the caller has no identity, whoever it is."""
+    """The connection has no mTLS, so that the caller has no identity."""
     claims: Mapping[str, object] | None = None
     token: str | None = field(default=None, repr=False)
     certificate: str | None = field(default=None, repr=False)
     external_auth: Mapping[str, str] = field(default_factory=dict)
     no_token: bool = False
-    """The request has no token. Without it, and without claims and headers, that is unknown."""
+    """The request has no token. Without `no_token`, claims and headers, the token is unknown."""
 
     @classmethod
     def of(
@@ -100,10 +100,10 @@ class Question:
     ) -> Self:
         """Return a question with ends that may be texts: `sa:shop/web`, `service:shop/cart`.
 
-        `namespace` is that of ends which leave theirs out. Raises QuestionError where a text names no end.
+        `namespace` is that of ends without one. Raises QuestionError for a text that names no end.
 
-        The parameters have their names here, and the fields are set before the question is frozen: questions are made
-        often, and both take half of the time of passing on `**request`.
+        The parameters have their names here, and the fields are set before the question is frozen. Questions are made
+        often, and this takes half the time of passing on `**request`.
         """
         if isinstance(source, str):
             source = parse_source(source, namespace)
@@ -136,27 +136,27 @@ class Question:
 
     @property
     def is_bare_message(self) -> bool:
-        """Return whether the question has an MCP message and nothing of HTTP: it is a POST of unknown host and path."""
+        """Return whether the question has an MCP message and no HTTP attribute: a POST with unknown host and path."""
         if self.mcp_method is None and self.tool is None:
             return False
         return self.method is None and self.path is None and self.host is None and self.headers is None
 
     @property
     def is_http(self) -> bool:
-        """Return whether it says anything of HTTP; else it is about bytes."""
+        """Return whether the question has an attribute of HTTP; otherwise it is about bytes."""
         http = (self.method, self.path, self.host, self.headers, self.http_protocol, self.claims, self.token)
         return any(part is not None for part in (*http, self.mcp_method, self.tool))
 
     @property
     def raw(self) -> RawRequest:
-        """Return what authorizers may look at beside the request of the rules."""
+        """Return the inputs of authorizers that are not attributes of the request."""
         return RawRequest(
             self.headers, self.http_protocol, self.claims, self.token, self.certificate, no_token=self.no_token
         )
 
     @property
     def arguments(self) -> list[str]:
-        """Return the words of a command line that asks this, but for the manifests, tokens and certificates."""
+        """Return the arguments of a command line with this question, without manifests, tokens and certificates."""
         options: list[tuple[str, object]] = [
             ("--from", self.source),
             ("--to", self.destination),

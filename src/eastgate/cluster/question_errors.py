@@ -1,4 +1,4 @@
-"""Why a question cannot be decided."""
+"""The reasons why a question cannot be decided."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ BAD_DESTINATION = Code(
 NOT_DECLARED = Code(
     "EG0103",
     "not declared",
-    "What a question is about must be in the manifests; only then is it known what targets it.",
+    "The ends of a question must be in the manifests: only then are the policies about them known.",
 )
 NOTHING_BEHIND = Code(
     "EG0104",
     "nothing behind the Service",
-    "A Service without pods, or without that port, leads nowhere: there is nothing to decide for.",
+    "A Service without pods, or without that port, leads nowhere, so that no policy decides.",
 )
 BAD_ATTRIBUTE = Code(
     "EG0105", "attribute not understood", "An attribute of the question has a value that no request can have."
@@ -33,27 +33,27 @@ BAD_ATTRIBUTE = Code(
 POLICY_REJECTED = Code(
     "EG0120",
     "a policy that targets it cannot be read",
-    "What a policy with errors says is unknown, so that nothing can be said of what it targets. Questions about "
-    "everything else are answered, and `--strict` answers none.",
+    "The rules of a policy with errors are unknown, so that Eastgate cannot decide about its targets. It answers "
+    "questions about everything else; with `--strict` it answers none.",
 )
 LABELS_UNKNOWN = Code(
     "EG0122",
     "a policy selects by a label that a cluster adds",
     "Controllers and injectors add labels to pods (`pod-template-hash`, `job-name`, `linkerd.io/control-plane-ns` and "
-    "others), which no template shows. Whether a policy that selects by one applies to the pods of a template cannot "
-    "be told; give real Pods (`kubectl get pods -o yaml`), or select by labels of the template.",
+    "others), which are not in templates. If a policy selects by such a label, its effect on the pods of a template is "
+    "unknown; give real Pods (`kubectl get pods -o yaml`), or select by labels of the template.",
 )
 NOT_CONSIDERED = Code(
     "EG0121",
-    "what is not read could change the answer",
-    "The manifests have objects of kinds that are not read, and they could turn the answer into another one. With "
-    "`--unread warn` the answer is about what was read, and the exit status is 3; with `--unread ignore` they count "
-    "for nothing.",
+    "unread objects could change the answer",
+    "The manifests have objects of kinds that Eastgate does not read, and these objects could change the answer. With "
+    "`--unread warn` the answer considers only the objects that were read, and the exit status is 3; with "
+    "`--unread ignore` unread objects have no effect.",
 )
 
 
 class QuestionError(ValueError):
-    """A question that cannot be decided, and why. `diagnostics` has also what is wrong with policies, if that is it."""
+    """A question that cannot be decided, and the reason. `diagnostics` includes the policy errors behind it."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class QuestionError(ValueError):
 
 
 class UnknownLabelsError(QuestionError):
-    """A question about an account of this namespace whose pods no manifest has: they may have too many labels."""
+    """A question about an account of this namespace without a pod in manifests: its pods may have too many labels."""
 
     def __init__(self, namespace: str, message: str, way_out: str) -> None:
         super().__init__(BAD_SOURCE, message, way_out)

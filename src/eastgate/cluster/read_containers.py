@@ -30,7 +30,7 @@ PROTOCOL = given(Text("a protocol", Demand(_protocol_problems)))
 
 
 def ports(key: str) -> ListOf[None]:
-    """Return the shape of a list of ports; `key` is what the number is called."""
+    """Return the shape of a list of ports; `key` is the field with the number."""
     number: Of = Field(PORT, required=True, into="number")
     return each({key: number, "name": TEXT, "protocol": PROTOCOL}, make=ContainerPort)
 
@@ -38,7 +38,7 @@ def ports(key: str) -> ListOf[None]:
 def containers(*, probed: bool = True) -> dict[str, Of | ListOf[None]]:
     """Return the fields of a pod's spec that hold containers.
 
-    Without `probed`, somebody else than the kubelet sends the probes.
+    Without `probed`, the probes do not come from the kubelet, and are not read.
     """
     probe = record(
         {"httpGet": record({"port": Field(NAMED_PORT, required=True), "path": TEXT})},
@@ -52,7 +52,7 @@ def containers(*, probed: bool = True) -> dict[str, Of | ListOf[None]]:
 # Meaning
 
 
-_Probe: TypeAlias = tuple[int | str | None, str]  # its port and path
+_Probe: TypeAlias = tuple[int | str | None, str]  # port and path
 
 
 class Container(NamedTuple):
@@ -72,7 +72,7 @@ def _container(
 
 
 def of_containers(main: tuple[Container, ...], initial: tuple[Container, ...]) -> dict[str, Any]:
-    """Return the declarations of the containers of a pod, under the names that they have in a `Pod`.
+    """Return the declarations of the containers of a pod, under their names in a `Pod`.
 
     Containers come first, then sidecars: the order in which Kubernetes resolves a port's name.
     """
@@ -87,9 +87,9 @@ def of_containers(main: tuple[Container, ...], initial: tuple[Container, ...]) -
 
 
 def _probe(port: int | str | None, path: str, declared: tuple[ContainerPort, ...]) -> HttpProbe | None:
-    """Return a probe by HTTP. Those of other kinds, and to a port that its container does not have, let nobody in."""
+    """Return a probe by HTTP. Other probes, and probes to an undeclared port, allow no request."""
     if isinstance(port, str):
         port = next((of.number for of in declared if port and of.name == port and of.protocol == "TCP"), None)
-    # The kubelet puts the slash before a path that lacks it, and before none at all.
+    # The kubelet adds the slash to a path that lacks it, and to an empty path.
     rooted = path.startswith("/")
     return HttpProbe(port, sent_path(path if rooted else f"/{path}"), rooted or not path) if port else None

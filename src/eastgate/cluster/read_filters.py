@@ -1,4 +1,4 @@
-"""The filters of routes out of Kubernetes data."""
+"""The filters of routes, from Kubernetes data."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ _FRAMING = (
     "transfer-encoding",
     "upgrade",
 )
-"""Headers that say where a message goes or ends: a proxy that let a filter change them could be made to disagree with
-its neighbours about that."""
+"""Headers that control the destination or the end of a message. A filter that changed them could make the proxy and its
+neighbours disagree about the message.
+"""
 _OWN_HEADERS = ("x-eastgate-", "x-envoy-")
 
 
@@ -72,7 +73,7 @@ def _matching(pattern: str, what: str, longest: int, way_out: str) -> Text[None]
 
 
 def _union_problems(of: Data) -> Iterator[Problem]:
-    """Yield what is wrong with a filter: it has the field of its type, and no other."""
+    """Yield the problems of a filter: it must have the field of its type, and no other."""
     type_ = text(of, "type")
     for name, field in _FIELDS.items():
         if name == type_ and of.get(field) is None:
@@ -117,11 +118,11 @@ _ORIGINS: ListOf[None] = ListOf(
     _matching(_ORIGIN.pattern, "an origin", 253, "write `*`, or an origin such as https://www.example.com")
 )
 _NAMES: ListOf[None] = ListOf(_NAME)
-_FIRST = first_of_each(lambda header: str(header[0]).lower())
+_first_by_name = first_of_each(lambda header: str(header[0]).lower())
 _SET = each(
     {"name": Field(_NAME, required=True), "value": Field(_VALUE, required=True)},
     make=lambda name, value: (name, value),
-    together=_FIRST,
+    together=_first_by_name,
 )
 
 
@@ -196,7 +197,7 @@ FILTERS = each(
 
 
 def filter_problems(holder: Data) -> Iterator[Problem]:
-    """Yield what is wrong with the filters of a rule or a backend as a whole."""
+    """Yield the problems of the filters of a rule or a backend as a whole."""
     types = [text(of, "type") or "" for of in mappings(holder, "filters")]
     for type_, count in Counter(types).items():
         if count > 1 and type_ in _FIELDS and type_ not in _REPEATABLE:
@@ -207,7 +208,7 @@ def filter_problems(holder: Data) -> Iterator[Problem]:
 
 
 def replaces_prefix(holder: Data) -> bool:
-    """Tell whether a filter of a rule or a backend replaces the prefix that the rule's match names."""
+    """Return whether a filter of a rule or a backend replaces the prefix that the rule's match names."""
     return any(
         mapping(mapping(of, field), "path").get("type") == "ReplacePrefixMatch"
         for of in mappings(holder, "filters")
@@ -218,7 +219,7 @@ def replaces_prefix(holder: Data) -> bool:
 def supported(
     make: Callable[..., T], *, filters: tuple[RouteFilter, ...] = (), session_persistence: bool = False, **fields: Any
 ) -> T:
-    """Return a rule or a backend that knows what of it Eastgate's gateway cannot do."""
+    """Return a rule or a backend with the list of its parts that Eastgate's gateway cannot do."""
     unsupported = list(_unsupported(filters))
     if session_persistence:
         unsupported.append(Unsupported("sessionPersistence"))
@@ -243,6 +244,6 @@ def _unsupported(filters: Iterable[RouteFilter]) -> Iterator[Unsupported]:
 
 
 def _is_path(path: PathModifier) -> bool:
-    """Tell whether a path is absolute, and has no query and no fragment. In the place of a prefix there may be none."""
+    """Return whether a path is absolute, and has no query and no fragment. A replaced prefix may be empty."""
     absolute = path.value.startswith("/") or (path.prefix and not path.value)
     return absolute and "?" not in path.value and "#" not in path.value

@@ -1,4 +1,4 @@
-"""Gateways, routes and grants out of Kubernetes data."""
+"""Gateways, routes and grants, from Kubernetes data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from eastgate.reading.manifests.shapes.reading import reader
 from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Record, Text
 
 _HOSTNAME = regex(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_HOSTNAME = 253
+_MAX_HOSTNAME_CHARS = 253
 _SELECTOR_FIELDS = ("matchLabels", "matchExpressions")
 _REQUIRED: Of = Field(TEXT, required=True)
 
@@ -46,8 +46,8 @@ _REQUIRED: Of = Field(TEXT, required=True)
 
 
 def _hostname_problems(hostname: str) -> Iterator[Problem]:
-    """Yield what is wrong with a hostname. One with a variable is not known, which is no problem of the object."""
-    if _HOSTNAME.fullmatch(hostname) and len(hostname) <= _LONGEST_HOSTNAME:
+    """Yield the problems of a hostname. A hostname with a variable is unknown, which is no problem of the object."""
+    if _HOSTNAME.fullmatch(hostname) and len(hostname) <= _MAX_HOSTNAME_CHARS:
         return
     if variable_in(hostname) is not None:
         return
@@ -61,12 +61,12 @@ def _hostname_problems(hostname: str) -> Iterator[Problem]:
 
 
 def _listener_problems(hostname: str) -> Iterator[Problem]:
-    """Yield what is wrong with a listener, to which the empty hostname is as good as absent."""
+    """Yield the problems of a listener. An empty hostname counts as absent."""
     return _hostname_problems(hostname) if hostname else iter(())
 
 
 def _tls_problems(listener: Data) -> Iterator[Problem]:
-    """Yield what is wrong with the TLS of a listener. One of HTTPS without any is never ready, but is no mistake."""
+    """Yield the problems of the TLS of a listener. HTTPS without certificates is never ready, but is no mistake."""
     protocol, tls = text(listener, "protocol"), listener.get("tls")
     if protocol in ("HTTP", "TCP", "UDP") and tls is not None:
         yield Problem(codes.BAD_VALUE, f"{protocol} has no TLS", "remove `tls`, or write HTTPS or TLS", ("tls",))
@@ -131,7 +131,7 @@ _NAMESPACES = record(
         "selector": Field(_SELECTOR, required=True, when=_is_selected),
     }
 )
-# The empty group is the core group; only an absent one means Gateway API.
+# The empty group is the core group; only an absent group means Gateway API.
 _KINDS = each({"group": TEXT, "kind": _REQUIRED}, make=lambda kind, group=GATEWAY_GROUP: (group, kind))
 _TLS_REFERENCES = each({"group": TEXT, "kind": given(TEXT), "namespace": HOME, "name": _REQUIRED}, make=TlsReference)
 _TLS = record(
@@ -204,7 +204,7 @@ def make_gateway(
     per_port: tuple[tuple[int, ClientValidation | None], ...] = (),
     **fields: Any,
 ) -> Gateway:
-    """Return a Gateway. Client validation of a port replaces the default; the first of a port counts."""
+    """Return a Gateway. Client validation of a port replaces the default. Only the first entry of a port counts."""
     validations = dict(reversed(per_port))
     return Gateway(
         listeners=tuple(
@@ -227,12 +227,12 @@ def _route(kind: str, of_rules: ListOf[None], into: str, **defaults: Any) -> tup
 
 
 ROUTES: Mapping[str, tuple[Record[None], Callable[..., Route]]] = {
-    # The API server fills in a rule for everything, which leads nowhere.
+    # The API server adds a rule for all requests, which leads nowhere.
     "HTTPRoute": _route("HTTPRoute", RULES, "rules", rules=(RouteRule(),)),
     "GRPCRoute": _route("GRPCRoute", GRPC_RULES, "grpc_rules"),
     **{kind: _route(kind, STREAM_RULES, "stream_rules") for kind in ("TCPRoute", "TLSRoute")},
 }
-"""The shapes of the kinds of routes, and what makes their objects."""
+"""The shapes of the kinds of routes, and the functions that make their objects."""
 
 read_parent: Callable[[object, str], ParentRef] = reader(PARENTS.item, checked=False)
-"""Returns the parent of a route of this namespace, as the API server has it."""
+"""Returns the parent of a route of this namespace, with the API server's defaults."""

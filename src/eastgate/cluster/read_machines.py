@@ -1,7 +1,7 @@
-"""Virtual machines of KubeVirt, out of Kubernetes data: each runs in a pod that KubeVirt makes.
+"""Virtual machines of KubeVirt, from Kubernetes data: each runs in a pod that KubeVirt makes.
 
 The labels, the service account and the ports of that pod are those of KubeVirt's source (`pkg/virt-controller`). A pod
-without declared ports leads to all ports of its machine.
+without declared ports has all ports of its machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from eastgate.cluster.shapes import TEXT, Fields, each, given, record
 from eastgate.reading.manifests.shapes.shape import Field, Record
 
 _INJECT = "sidecar.istio.io/inject"  # copied from an annotation of the machine to a label of its pod
-_LONGEST_NAME = 63
+_MAX_NAME_CHARS = 63
 
 
 # Shapes
@@ -71,7 +71,7 @@ _SHAPES: Mapping[str, Record[None]] = {
 
 
 def _maker(kind: str) -> Callable[..., Controller]:
-    """Return what makes a controller of the fields of a machine."""
+    """Return the function that makes a controller of the fields of a machine."""
 
     def make(
         *,
@@ -91,8 +91,8 @@ def _maker(kind: str) -> Callable[..., Controller]:
         pod_labels = {
             **(labels or {}),
             "kubevirt.io": "virt-launcher",
-            "vm.kubevirt.io/name": hostname or machine.partition(".")[0][:_LONGEST_NAME],
-            **({"vmi.kubevirt.io/id": machine} if len(machine) <= _LONGEST_NAME else {}),
+            "vm.kubevirt.io/name": hostname or machine.partition(".")[0][:_MAX_NAME_CHARS],
+            **({"vmi.kubevirt.io/id": machine} if len(machine) <= _MAX_NAME_CHARS else {}),
         }
         written = annotations or {}
         if _INJECT in written:
@@ -114,4 +114,4 @@ def _maker(kind: str) -> Callable[..., Controller]:
 MACHINES: Mapping[str, tuple[Record[None], Callable[..., Controller]]] = {
     kind: (shape, _maker(kind)) for kind, shape in _SHAPES.items()
 }
-"""The shapes of the kinds that make virtual machines, and what makes their objects."""
+"""The shapes of the kinds that make virtual machines, and the functions that make their objects."""

@@ -1,4 +1,4 @@
-"""Pods, and the controllers that make them, out of Kubernetes data."""
+"""Pods, and the controllers that make them, from Kubernetes data."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from eastgate.cluster.shapes import ADDRESS, FLAG, STRINGS, TEXT, Fields, Of, ea
 from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.reading.manifests.shapes.shape import Anything, Field, Record, Text
 
-# Pods that operators make: what Knative and the Prometheus operator add to what somebody wrote.
-#
-# The labels and ports are those of their sources (knative/serving `pkg/reconciler`, prometheus-operator `pkg`).
+# Pods that operators make: Knative and the Prometheus operator add labels and ports to those of the user. The labels
+# and ports are those of their sources (knative/serving `pkg/reconciler`, prometheus-operator `pkg`).
 
 
 OPERATED = ("Prometheus", "Alertmanager")
@@ -44,11 +43,11 @@ OPERATED_FIELDS: Fields = {
     "portName": Field(TEXT, when=_is_reachable, blank=True),
     "thanos": Anything(),
 }
-"""The fields that are read in the spec of a Prometheus or an Alertmanager, beside those in common with a pod's."""
+"""The fields that are read in the spec of a Prometheus or an Alertmanager, beside those that a pod has too."""
 
 
 def knative_pod(pod: Pod, revision: str | None) -> Pod:
-    """Return the pod of the declared revision of a Knative Service; without a name it is the first one."""
+    """Return the pod of the declared revision of a Knative Service. A revision without a name is the first one."""
     revision_name = revision or f"{pod.name}-{_FIRST_REVISION}"
     labels = {
         "app": revision_name,
@@ -121,7 +120,7 @@ ACCOUNT: Text[None] = Text("a name", Demand(_account_problems))
 def _pod_spec(*, probed: bool = True) -> Fields:
     return {
         "serviceAccountName": given(ACCOUNT, "service_account"),
-        # which the other has replaced
+        # the deprecated name of `serviceAccountName`
         "serviceAccount": Field(ACCOUNT, when=_lacks_account, into="service_account", blank=True),
         "hostNetwork": FLAG,
         **containers(probed=probed),
@@ -137,13 +136,13 @@ def _owner(
 
 def _owner_kind(api_version: str, kind: str) -> str:
     group = group_of(api_version)
-    # Other groups have a StatefulSet or Job of their own, which must not pass for Kubernetes' one.
+    # Other groups have a StatefulSet or Job of their own, which must not count as Kubernetes' own.
     home = canonical_group(group, kind) if group else None
     return kind if not group else world_kind(home, kind) if home is not None else f"{kind}.{group}"
 
 
 def _last(owners: tuple[Owner | None, ...]) -> Owner | None:
-    """Return the owner that controls an object, of which there is at most one."""
+    """Return the owner that controls an object: at most one does."""
     return next((owner for owner in reversed(owners) if owner is not None), None)
 
 
@@ -194,7 +193,7 @@ def _templated(metadata: Fields, *, probed: bool = True) -> Record[None]:
 
 _CONTROLLER = _makes_pods(_templated({}))
 _JOB = Field(record({"spec": Field(_templated({}), implied=True)}), implied=True)
-# Knative's proxy asks the container itself.
+# Knative's proxy sends the probes to the container itself.
 _KNATIVE = _makes_pods(_templated({"name": Field(TEXT, into="revision")}, probed=False))
 _OPERATED = _makes_pods(record({"podMetadata": record(LABELS), **_pod_spec(), **OPERATED_FIELDS}))
 
@@ -214,10 +213,10 @@ def make_pod(
     deletion_timestamp: str = "",
     **fields: Any,
 ) -> Pod:
-    """Return a Pod, declared or of a template. Manifests that people write do not tell that it is ready, and it is."""
+    """Return a Pod, declared or of a template. It counts as ready if its manifest does not tell."""
     return Pod(
         host_network=host_network,
-        # The address of a pod on the host's network is the node's: it does not tell pods apart.
+        # The address of a pod on the host's network is the node's: it does not identify the pod.
         ips=() if host_network else tuple(filter(None, (*pod_ips, pod_ip))),
         finished=phase in ("Succeeded", "Failed"),
         ready=not is_unready and not deletion_timestamp,
@@ -227,7 +226,7 @@ def make_pod(
 
 
 def _controller(kind: str, pod: Callable[..., Pod] = make_pod) -> Callable[..., Controller]:
-    """Return what makes a controller of the fields of its pod."""
+    """Return the function that makes a controller of the fields of its pod."""
 
     def make(*, owner: Owner | None = None, span: Span | None = None, **fields: Any) -> Controller:
         return Controller(kind, pod(span=span, **fields), owner, span)
@@ -257,4 +256,4 @@ CONTROLLERS: Mapping[str, tuple[Record[None], Callable[..., Controller]]] = {
     "KnativeService": (_KNATIVE, _controller("KnativeService", _knative)),
     **{kind: (_OPERATED, _controller(kind, partial(_operated, kind))) for kind in OPERATED},
 }
-"""The shapes of the kinds that make pods, and what makes their objects."""
+"""The shapes of the kinds that make pods, and the functions that make their objects."""

@@ -1,4 +1,4 @@
-"""The rules of routes out of Kubernetes data."""
+"""The rules of routes, from Kubernetes data."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _path_problems(path: Data) -> Iterator[Problem]:
 
 
 def _path_problem(value: str) -> tuple[str, str] | None:
-    """Return what is wrong with a path, and what to write, by the rules of the API server."""
+    """Return the problem of a path, and the text to write instead, by the rules of the API server."""
     if not value.startswith("/"):
         return "it does not begin with /", f"write /{value}"
     if "?" in value or "#" in value:
@@ -81,7 +81,7 @@ def _path_problem(value: str) -> tuple[str, str] | None:
         return "it has a character that must be encoded", "encode the character as %XX"
     if "%2f" in value.lower():
         return "it has an encoded slash", "a request with one is refused: remove the match"
-    # The API server lets encoded letters pass, and compares them as they are: those are no mistake.
+    # The API server accepts encoded letters, and compares them as written: they are no mistake.
     return path_problem(value, letters=True)
 
 
@@ -161,7 +161,7 @@ def _values(name: Text[None], together: Callable[[tuple[Any, ...]], object] | No
 def matches(distinct: Callable[[tuple[Any, ...]], object] | None = None) -> Fields:
     """Return the fields of a match of requests.
 
-    `distinct` says which count of several headers or query parameters of one name; by default all do.
+    `distinct` selects the headers or query parameters of one name that count; by default all count.
     """
     path = record(
         {"type": Choice(tuple(PathType)), "value": TEXT},
@@ -180,14 +180,14 @@ def _call(*, type: str = "", **fields: Any) -> GrpcMatch:  # noqa: A002
 _REQUIRED: Of = Field(TEXT, required=True)
 _COMPARED = Choice((PathType.EXACT, PathType.REGEX))
 _HEADER: Text[None] = Text(make=str.lower)
-_FIRST = first_of_each(lambda match: str(match.name))
-_MATCHES = each(matches(_FIRST), make=RouteMatch, together=lambda some: some or (RouteMatch(),))
+_first_by_name = first_of_each(lambda match: str(match.name))
+_MATCHES = each(matches(_first_by_name), make=RouteMatch, together=lambda some: some or (RouteMatch(),))
 _METHOD = record(
     {"type": _COMPARED, "service": TEXT, "method": TEXT},
     Demand(_method_problems),
     shorthand="write `method: {{method: {}}}`",
 )
-_CALLS = each({"method": _METHOD, "headers": _values(_HEADER, _FIRST)}, make=_call)
+_CALLS = each({"method": _METHOD, "headers": _values(_HEADER, _first_by_name)}, make=_call)
 _TIME = Text("a duration", Demand(_duration_problems), make=_milliseconds)
 _STATUSES: ListOf[None] = ListOf(Whole(400, 599, codes.BAD_VALUE, "a status"))
 _TIMEOUTS = record({"request": _TIME, "backendRequest": _TIME}, Demand(_timeout_problems), make=Timeouts)

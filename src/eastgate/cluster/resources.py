@@ -35,10 +35,10 @@ C = TypeVar("C")
 
 MODE = "eastgate.dev/mode"
 SOURCE_UID = "eastgate.dev/source-uid"
-"""The label of what is written for a mesh: the UID of the policy that it repeats."""
+"""The label of a native policy: the UID of the policy that it was written from."""
 
 UNWRITABLE = "eastgate.dev/native-unwritable"
-"""What becomes of the pods of a policy that cannot be written for an installed mesh: `leave` or `close`."""
+"""The treatment of the pods of a policy that the installed mesh cannot express: `leave` or `close`."""
 
 
 def resource(kind: str, spec: Record[C], *, cluster_scoped: bool = False, about: str | None = None) -> Record[C]:
@@ -97,7 +97,7 @@ def _metadata(*, cluster_scoped: bool) -> Record[C]:
 
 
 def is_audit(document: Node) -> bool:
-    """Return whether a policy is to be reported and not enforced."""
+    """Return whether a policy is in audit mode: reported and not enforced."""
     annotations = document["metadata"].get("annotations")
     mode = annotations.get(MODE) if annotations is not None else None
     return mode is not None and mode.value == "audit"
@@ -115,7 +115,7 @@ def dns_subdomain(what: str) -> Text[C]:
 
 @constraint(minLength=1, maxLength=63, pattern=whole(DNS_LABEL))
 def dns_label_name(node: Node, to: Check[C]) -> None:
-    """Demand what the name of a namespace or a Service may be."""
+    """Demand a valid name of a namespace or a Service."""
     _name(node, to, dns_label_problem)
 
 
@@ -199,9 +199,10 @@ def _requirement(node: Node, to: Check[C]) -> None:
 
 
 def label_selector(legal: Callable[[Node, Check[C]], None] = _requirement) -> Record[C]:
-    """Return the shape of a label selector. An unknown key is an error: pruned, it would select everything.
+    """Return the shape of a label selector. An unknown key is an error: without it, the selector would select
+    everything.
 
-    `legal` looks at each requirement; by default it wants values exactly where the operator takes some.
+    `legal` checks each requirement. By default it demands values exactly if the operator takes values.
     """
     requirement: Record[C] = Record(
         "a selector requirement",
@@ -242,7 +243,7 @@ def label_selector(legal: Callable[[Node, Check[C]], None] = _requirement) -> Re
 
 
 def selector_of(node: Node | None) -> Selector:
-    """Return the selector that a checked node describes; without a node, the one that selects everything."""
+    """Return the selector of a checked node; without a node, the selector of everything."""
     if node is None:
         return Selector.of()
     labels = node.get("matchLabels")

@@ -1,4 +1,4 @@
-"""Rules of routes: which requests a rule is for, and where they go."""
+"""Rules of routes: the requests that match a rule, and their destinations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eastgate.ir.predicates import ALWAYS, Computed, Is, Or, Predicate, all_of
 
 
 class PathType(enum.StrEnum):
-    """The ways of comparing a path, by their names in a manifest."""
+    """The ways to compare a path, by their names in a manifest."""
 
     EXACT = "Exact"
     PREFIX = "PathPrefix"
@@ -25,7 +25,7 @@ class PathType(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PathMatch:
-    """A path as it is written. A prefix is one of whole segments: `/foo` is for `/foo` and `/foo/bar`, not `/food`."""
+    """A path as written. A prefix is one of whole segments: `/foo` matches `/foo` and `/foo/bar`, not `/food`."""
 
     type: PathType = PathType.PREFIX
     value: str = "/"
@@ -33,7 +33,7 @@ class PathMatch:
 
 @dataclass(frozen=True, slots=True)
 class ValueMatch:
-    """The value of one header or one query parameter, exactly or as an RE2 expression for all of it."""
+    """The value of one header or one query parameter, exactly or as an RE2 expression for the whole value."""
 
     name: str
     value: str
@@ -42,7 +42,7 @@ class ValueMatch:
 
 @dataclass(frozen=True, slots=True)
 class RouteMatch:
-    """A request for which ALL of this holds. Each header and each query parameter is named once."""
+    """A match of requests: ALL conditions must hold. Each header and each query parameter is named once."""
 
     path: PathMatch = PathMatch()
     method: str | None = None
@@ -54,7 +54,7 @@ class RouteMatch:
 class RouteBackend:
     """A destination for a share of a rule's requests, with Gateway API's defaults filled in.
 
-    `filters` are applied, in order, to what goes here, after those of the rule. What is `unsupported` closes it.
+    `filters` apply to its requests, in order, after those of the rule. An `unsupported` part closes it.
     """
 
     namespace: str
@@ -69,7 +69,7 @@ class RouteBackend:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long a request, and each try of it at a backend, may take, in milliseconds; 0: for ever; None: not said."""
+    """Limits in milliseconds for a request, and for each try of it at a backend; 0: no limit; None: not set."""
 
     request: int | None = None
     backend_request: int | None = None
@@ -77,7 +77,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """When requests are tried again: for which statuses, how often, and after how many milliseconds at least."""
+    """The retries of requests: for which statuses, how often, and the least pause in milliseconds."""
 
     codes: tuple[int, ...] = ()
     attempts: int | None = None
@@ -86,9 +86,10 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class RouteRule:
-    """Requests for which ANY of `matches` holds go to one of `backends`, by weight, through `filters`, in order.
+    """A rule: requests for which ANY of `matches` holds go to one of `backends`, by weight, through `filters`, in
+    order.
 
-    What is `unsupported` closes the rule at Eastgate's gateway.
+    An `unsupported` part closes the rule at Eastgate's gateway.
     """
 
     matches: tuple[RouteMatch, ...] = (RouteMatch(),)
@@ -101,15 +102,15 @@ class RouteRule:
 
     @property
     def redirects(self) -> bool:
-        """Tell whether the gateway answers these requests itself. Other filters do not change where a request goes."""
+        """Return whether the gateway answers these requests itself. Other filters do not change the destination."""
         return any(isinstance(of, Redirect) for of in self.filters)
 
 
 @dataclass(frozen=True, slots=True)
 class GrpcMatch:
-    """A call for which ALL of this holds; no service or no method means any.
+    """A match of calls: ALL conditions must hold. Without a service or method, it matches any.
 
-    `regex`: service and method are RE2 expressions, each for all of the name.
+    `regex`: service and method are RE2 expressions, each for the whole name.
     """
 
     service: str | None = None
@@ -122,7 +123,7 @@ class GrpcMatch:
 class GrpcRule:
     """A rule of a GRPCRoute: calls for which ANY of `matches` holds go to one of `backends`, as in a `RouteRule`.
 
-    Without matches it is for all calls.
+    A rule without matches is for all calls.
     """
 
     matches: tuple[GrpcMatch, ...] = ()
@@ -138,7 +139,7 @@ class GrpcRule:
 
 @dataclass(frozen=True, slots=True)
 class StreamRule:
-    """A rule of a TLSRoute or TCPRoute: connections go to one of `backends`, by weight, as they are."""
+    """A rule of a TLSRoute or TCPRoute: connections go to one of `backends`, by weight, unchanged."""
 
     backends: tuple[RouteBackend, ...] = ()
     name: str | None = None
@@ -150,18 +151,17 @@ class StreamRule:
     unsupported: ClassVar[tuple[Unsupported, ...]] = ()
 
 
-# Matches of routes as predicates on requests.
-#
-# How paths and expressions are compared is a parameter, for that differs between data planes. The order in which
-# matches are tried is that of whoever tries them.
+# Matches of routes as predicates on requests. The comparison of paths and expressions is a parameter, since data planes
+# differ in it. The caller decides in which order it tries matches.
 
 
 @dataclass(frozen=True, slots=True)
 class MatchPredicates:
     """Predicates for matches, which compare paths and expressions as the proxies of a data plane do.
 
-    `path` is the attribute of a request that is compared with paths, `comparable` turns a path of a manifest into the
-    form that is compared, and `spans` tells whether an expression matches all of a text.
+    - `path` is the attribute that is compared with paths.
+    - `comparable` turns a path of a manifest into the compared form.
+    - `spans` returns whether an expression matches the whole of a text.
     """
 
     path: Attribute
@@ -175,14 +175,14 @@ class MatchPredicates:
     # Paths
 
     def paths(self, match: PathMatch) -> Predicate:
-        """Match requests to the paths of a match. The prefix `/` is for every request, whatever its path."""
+        """Match requests to the paths of a match. The prefix `/` matches every request."""
         whole, part = self.path_parts(match)
         if part is None:
             return whole
         return ALWAYS if part == ALWAYS else Or((whole, part))
 
     def path_parts(self, match: PathMatch) -> tuple[Predicate, Predicate | None]:
-        """Return predicates for the paths of which a match spans all, and for those of which it spans a part."""
+        """Return two predicates: for paths that the match covers completely, and for paths that begin with it."""
         match match.type:
             case PathType.EXACT:
                 return self.equal(self.comparable(match.value)), None
@@ -193,7 +193,7 @@ class MatchPredicates:
                 return self.equal(stem or "/"), self.under(f"{stem}/") if stem else ALWAYS
 
     def stem(self, prefix: PathMatch) -> str:
-        """Return a prefix as it is compared, without the slash at its end."""
+        """Return a prefix in its compared form, without the slash at its end."""
         return self.comparable(prefix.value).rstrip("/")
 
     def equal(self, path: str) -> Predicate:
@@ -207,14 +207,14 @@ class MatchPredicates:
     # Method, headers and query parameters
 
     def others(self, match: RouteMatch) -> Iterator[Predicate]:
-        """Yield what a match requires of everything but the path."""
+        """Yield the conditions of a match, except for the path."""
         if match.method is not None:
             yield _equal(METHOD, match.method)
         yield from self.headers(match.headers)
         yield from (self.value(query(value.name), value) for value in match.query)
 
     def headers(self, matches: tuple[ValueMatch, ...]) -> Iterator[Predicate]:
-        """Yield what matches of headers require."""
+        """Yield the conditions of matches of headers."""
         return (self.value(header(value.name), value) for value in matches)
 
     def value(self, attribute: Attribute, match: ValueMatch) -> Predicate:
@@ -222,7 +222,7 @@ class MatchPredicates:
         return self.pattern(attribute, match.value) if match.regex else _equal(attribute, match.value)
 
     def pattern(self, attribute: Attribute, pattern: str) -> Predicate:
-        """Match requests in which an expression spans the value of an attribute."""
+        """Match requests in which an expression covers the value of an attribute."""
         spans = self.spans
 
         def test(values: Mapping[Attribute, Value | None]) -> bool:

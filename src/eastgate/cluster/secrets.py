@@ -1,4 +1,4 @@
-"""Secrets: what they hold is compared with credentials, and never shown to anybody."""
+"""Secrets: their values are compared with credentials, and never shown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from eastgate.reading.manifests.shapes.shape import Anything, MapOf
 
 @dataclass(frozen=True, slots=True)
 class Secret(Namespaced):
-    """A Secret. No text that is made of it has its data, nor its annotations, where kubectl keeps a copy."""
+    """A Secret. No text about it has its data, nor its annotations, in which kubectl keeps a copy of the data."""
 
     namespace: str
     name: str
@@ -34,12 +34,12 @@ class Secret(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId("", "Secret", self.namespace, self.name)
 
 
 def _secret_problems(root: Data) -> Iterator[Problem]:
-    """Yield what is wrong, by the names of entries: their values are not shown. One without a value is empty."""
+    """Yield the problems, by the names of entries: their values are not shown. An entry without a value is empty."""
     for key, value in mapping(root, "data").items():
         if value is not None and _decoded(value) is None and not _is_unknown(value):
             yield _problem(f"`{key}` of the Secret is not base64", _BASE64)
@@ -49,12 +49,12 @@ def _secret_problems(root: Data) -> Iterator[Problem]:
 
 
 def _is_unknown(value: object) -> bool:
-    """Return whether a value that is not base64 has yet to be decrypted or filled in."""
+    """Return whether a value that is not base64 is still encrypted, or to be filled in."""
     if isinstance(value, list) and len(value) == 1:  # [GOOGLE_CREDENTIALS]
         value = value[0]
     if not isinstance(value, str):
         return False
-    return _is_open(value) or placeholder_in_wrong(value) is not None or _STANDS_FOR.fullmatch(value) is not None
+    return _is_open(value) or placeholder_in_wrong(value) is not None or _PLACEHOLDER.fullmatch(value) is not None
 
 
 def _is_open(value: str) -> bool:
@@ -63,7 +63,7 @@ def _is_open(value: str) -> bool:
 
 
 _ENCRYPTED = "ENC["
-_STANDS_FOR = regex(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\.{3}.*|.*\.{3}")  # no value of base64, but the name of one
+_PLACEHOLDER = regex(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\.{3}.*|.*\.{3}")  # the name of a value, and never base64
 _BASE64 = "write it in base64, or write it as it is under stringData"
 
 
@@ -86,9 +86,9 @@ SECRET = record(
 def make_secret(
     *, data: Mapping[str, object] | None = None, string_data: Mapping[str, object] | None = None, **fields: Any
 ) -> Secret:
-    """Return a Secret; `stringData` goes before `data`, as it does to the API server.
+    """Return a Secret; `stringData` replaces `data`, as at the API server.
 
-    An entry whose value is empty, encrypted or has yet to be filled in is left out: no credential is equal to it.
+    An entry with an empty or encrypted value, or one to be filled in, is left out: no credential is equal to it.
     """
     pairs = ((key, _decoded(value)) for key, value in (data or {}).items())
     decoded = {key: value for key, value in pairs if value is not None}

@@ -20,7 +20,7 @@ TEXTS: ListOf[None] = ListOf(TEXT)
 STRINGS: MapOf[None] = MapOf(TEXT)
 """Labels, annotations, the selector of a Service."""
 HOME: Of = Field(TEXT, home=True, blank=True)
-"""The namespace of a reference, by default that of the object that refers."""
+"""The namespace of a reference, by default that of the object with the reference."""
 FLAG = Flag()
 PORT = Whole(1, 65535, codes.BAD_PORT, "a port")
 NAMED_PORT = Whole(1, 65535, codes.BAD_PORT, "a port", or_name=True)
@@ -28,7 +28,7 @@ NAMED_PORT = Whole(1, 65535, codes.BAD_PORT, "a port", or_name=True)
 
 @lru_cache(maxsize=4096)
 def usual_address(address: str) -> str | None:
-    """Return an IP address in its usual spelling; None where it is none."""
+    """Return an IP address in its canonical spelling, or None."""
     try:
         return str(parse_address(address))
     except ValueError:
@@ -36,7 +36,7 @@ def usual_address(address: str) -> str | None:
 
 
 def _address_problems(address: str) -> Iterator[Problem]:
-    """Yield what is wrong with an address; to Kubernetes the empty string is as good as absent."""
+    """Yield the problems of an address; Kubernetes treats the empty string as absent."""
     if address and usual_address(address) is None:
         yield Problem(codes.BAD_ADDRESS, f"`{address}` is not an IP address", "write an IPv4 or IPv6 address")
 
@@ -45,7 +45,7 @@ ADDRESS: Text[None] = Text("an IP address", Demand(_address_problems), make=usua
 
 
 def given(shape: AnyShape, into: str | None = None) -> Of:
-    """Return a field of which an empty text is as good as absent."""
+    """Return a field in which an empty text counts as absent."""
     return Field(shape, into=into, blank=True)
 
 
@@ -55,9 +55,9 @@ def record(
     make: Callable[..., object] | None = None,
     shorthand: str | None = None,
 ) -> Record[None]:
-    """Return the shape of a mapping of which only these fields are read. A mere shape is a field that may be absent.
+    """Return the shape of a mapping, in which only these fields are read. A plain shape means an optional field.
 
-    `make` makes an object of it; without it, the fields are those of the mapping around it.
+    `make` makes an object of the fields; without it, they become fields of the outer mapping.
     """
     as_fields = {name: of if isinstance(of, Field) else Field(of) for name, of in fields.items()}
     return Record("a mapping", as_fields, rules, shorthand=shorthand, make=make)
@@ -69,12 +69,12 @@ def each(
     make: Callable[..., object] | None = None,
     together: Callable[[tuple[Any, ...]], object] | None = None,
 ) -> ListOf[None]:
-    """Return the shape of a list of such mappings; `together` makes something of all that `make` made."""
+    """Return the shape of a list of such mappings; `together` gets the results of `make` for all items."""
     return ListOf(record(fields, *rules, make=make), make=together)
 
 
 def first_of_each(key: Callable[[Any], str]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """Return what keeps the first of the items of one key: to Gateway API no other counts."""
+    """Return a function that keeps the first item of each key: Gateway API ignores the others."""
 
     def first(items: tuple[Any, ...]) -> tuple[Any, ...]:
         kept: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""EndpointSlices: what stands behind a Service that selects no pods itself."""
+"""EndpointSlices: the endpoints of a Service that selects no pods itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SERVICE = "kubernetes.io/service-name"
 
 
 class Endpoint(NamedTuple):
-    """A destination of traffic: the addresses of one thing, and its pod, as `namespace/name`, if it names one."""
+    """A destination of traffic: the addresses of one endpoint, and its pod, as `namespace/name`, if it names one."""
 
     addresses: tuple[str, ...]
     pod: str | None = None
@@ -48,7 +48,7 @@ class EndpointSlice:
 
     @property
     def id(self) -> ObjectId:
-        """Return which object of the API this is."""
+        """Return the id of the object."""
         return ObjectId(SLICE_GROUP, "EndpointSlice", self.namespace, self.name)
 
 
@@ -89,7 +89,7 @@ class Slices:
         self._of: dict[str, dict[str, EndpointSlice]] = {}  # by the key of the Service, then by name
 
     def keep(self, declared: EndpointSlice, *, present: bool) -> None:
-        """Add a slice or take it out."""
+        """Add or remove a slice."""
         if declared.service is None:
             return
         key = f"{declared.namespace}/{declared.service}"
@@ -110,12 +110,12 @@ class Slices:
         return frozenset(pod.key for endpoint in self._endpoints(service) if (pod := _pod(endpoint, index)) is not None)
 
     def unknown(self, service: str, index: WorkloadIndex) -> tuple[str, ...]:
-        """Return the endpoints of a Service that are no declared pod, for a sentence."""
+        """Return the endpoints of a Service that are no declared pod, as text."""
         lost = (endpoint for endpoint in self._endpoints(service) if _pod(endpoint, index) is None)
         return tuple(endpoint.pod or ", ".join(endpoint.addresses) for endpoint in lost)
 
     def ports(self, service: Service, port: int | None) -> set[int]:
-        """Return the ports that a port of a Service leads to, or that all of them do."""
+        """Return the ports behind a port of a Service, or behind all its ports."""
         asked = (service_port for service_port in service.ports if port in (None, service_port.port))
         wanted = {(service_port.name or "", service_port.protocol) for service_port in asked}
         targets = (target for slice_ in self._of.get(service.key, {}).values() for target in slice_.ports)
@@ -130,7 +130,7 @@ class Slices:
 
 
 def _pod(endpoint: Endpoint, index: WorkloadIndex) -> Workload | None:
-    """Return the pod that an endpoint names, or the one that has its address."""
+    """Return the pod that an endpoint names, or the pod with its address."""
     if endpoint.pod is not None:
         pod = index.workloads.get(endpoint.pod)
         return pod if pod is not None and pod.is_pod and not pod.derived else None

@@ -1,6 +1,6 @@
 """Targets of policies: workloads, as the world can select them, or one gateway, route or backend by its name.
 
-What is named is looked up for each decision at it: as a tuple, it hashes and compares in C. Its kind is part of it.
+A named target is looked up for each decision at it: as a tuple, it hashes and compares in C. Its kind is part of it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PodsAcross:
 
 @dataclass(frozen=True, slots=True)
 class PodsOwnedBy:
-    """The pods that one controller made, itself or through another: a Deployment's are those of its ReplicaSets."""
+    """The pods that one controller made, itself or through another, as a Deployment does through its ReplicaSets."""
 
     namespace: str
     kind: str
@@ -70,7 +70,7 @@ class PodsOfAccount:
 
 @dataclass(frozen=True, slots=True)
 class PodNamed:
-    """One declared pod. A pod that a template would make has no name yet, and is not meant."""
+    """One declared pod. A derived pod has no name yet, and is not meant."""
 
     namespace: str
     name: str
@@ -81,7 +81,7 @@ class PodNamed:
 
 @dataclass(frozen=True, slots=True)
 class ExternalsMatching:
-    """The ExternalWorkloads of one namespace that a selector selects; no other target means any of these."""
+    """The ExternalWorkloads of one namespace that a selector selects; no other target means them."""
 
     namespace: str
     selector: Selector
@@ -94,7 +94,7 @@ class ExternalsMatching:
 class GatewaysMatching:
     """The Gateways whose pods a selector selects, of one namespace or (None) of all. It is no workload.
 
-    The pods of a Gateway have its labels, and one with its name.
+    The pods of a Gateway have its labels, and a label with its name.
     """
 
     namespace: str | None
@@ -139,10 +139,10 @@ class BackendNamed(NamedTuple):
 
 
 class HostNamed(NamedTuple):
-    """Requests to a host about which an authorizer is asked that finds its policies by host.
+    """Requests to a host, at an authorizer that finds its policies by host.
 
     As a target it may begin with a wildcard, and have a port. As a point it is the closest of all such targets to the
-    host of a request, so that there are no more points than targets: see `cluster/hosts.py`.
+    host of a request. So there cannot be more points than targets: see `cluster/hosts.py`.
     """
 
     host: str
@@ -153,7 +153,7 @@ class HostNamed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RulesOfGateway:
-    """The rules of the routes behind a Gateway, for what comes in by one listener or (None) by any."""
+    """The rules of the routes behind a Gateway, for requests by one listener or (None) by any."""
 
     namespace: str
     name: str
@@ -170,7 +170,7 @@ class RulesOfGateway:
 
 @dataclass(frozen=True, slots=True)
 class RulesOfRoute:
-    """The rules of a route, or the one that has a name."""
+    """The rules of a route, or only the rule with this name."""
 
     namespace: str
     name: str

@@ -8,11 +8,11 @@ from eastgate.cluster.pods import Workload
 from eastgate.ir.addresses import parse_address
 from eastgate.ir.labels import Operator, Requirement, Selector
 
-# An index of labels, which answers a selector without looking at everything.
+# An index of labels, which answers a selector without comparing every object.
 
 
 class LabelIndex:
-    """Labelled things by key, and for each (label, value) the keys that have it."""
+    """Labelled objects by key, and for each (label, value) the keys with it."""
 
     __slots__ = ("_having", "_labels")
 
@@ -31,7 +31,7 @@ class LabelIndex:
         return frozenset(self._labels)
 
     def add(self, key: str, labels: Mapping[str, str]) -> None:
-        """File a thing that is not in the index yet."""
+        """Add an object that is not in the index yet."""
         self._labels[key] = labels
         having = self._having
         for term in labels.items():
@@ -42,7 +42,7 @@ class LabelIndex:
                 keys.add(key)
 
     def discard(self, key: str) -> None:
-        """Take a thing out, if it is in."""
+        """Remove an object, if it is in the index."""
         for term in self._labels.pop(key, {}).items():
             keys = self._having[term]
             keys.discard(key)
@@ -50,7 +50,7 @@ class LabelIndex:
                 del self._having[term]
 
     def select(self, selector: Selector) -> frozenset[str]:
-        """Return the keys of everything selected."""
+        """Return the keys of all selected objects."""
         terms, rest = selector.equalities, selector.filters
         keys = self._with_all(terms) if terms else self._candidates(rest)
         if rest and keys:
@@ -59,7 +59,7 @@ class LabelIndex:
         return keys
 
     def _candidates(self, rest: tuple[Requirement, ...]) -> frozenset[str]:
-        """Return what may be selected where no single value is demanded: the first `In` narrows it down."""
+        """Return possible keys for a selector without a demanded value: the first `In` narrows them down."""
         for requirement in rest:
             if requirement.operator is Operator.IN:
                 having = (self._having.get((requirement.key, value), ()) for value in requirement.values)
@@ -78,7 +78,7 @@ class LabelIndex:
 
 
 def canonical_address(text: str) -> str:
-    """Return the canonical spelling of an IP address. A text that is none stays as it is."""
+    """Return the canonical spelling of an IP address. Any other text stays as it is."""
     if ":" not in text:
         return text  # IPv4 has only one spelling
     try:
@@ -88,7 +88,7 @@ def canonical_address(text: str) -> str:
 
 
 class _Shelf:
-    """The workloads of one namespace: pods and others apart, since what selects pods selects nothing else."""
+    """The workloads of one namespace. Pods are apart from others, since selectors of pods select nothing else."""
 
     __slots__ = ("externals", "pods")
 
@@ -101,7 +101,7 @@ class _Shelf:
 
 
 class WorkloadIndex:
-    """Every workload, under everything that it is looked up by."""
+    """All workloads, indexed by every key of a lookup."""
 
     __slots__ = ("_by_address", "_by_namespace", "workloads")
 
@@ -111,7 +111,7 @@ class WorkloadIndex:
         self._by_address: dict[str, tuple[str, ...]] = {}
 
     def add(self, workload: Workload) -> None:
-        """File a workload that is not in the index yet."""
+        """Add a workload that is not in the index yet."""
         key, namespace = workload.key, workload.namespace
         self.workloads[key] = workload
         shelf = self._by_namespace.get(namespace)
@@ -122,7 +122,7 @@ class WorkloadIndex:
             self._by_address[address] = (*self._by_address.get(address, ()), key)
 
     def discard(self, workload: Workload) -> None:
-        """Take a workload out."""
+        """Remove a workload."""
         key, namespace = workload.key, workload.namespace
         del self.workloads[key]
         shelf = self._by_namespace[namespace]
@@ -137,7 +137,7 @@ class WorkloadIndex:
                 del self._by_address[address]
 
     def replace(self, before: Workload, after: Workload) -> None:
-        """Put a workload in the place of the one with the same key."""
+        """Replace the workload with the same key."""
         if before.labels == after.labels and before.ips == after.ips and before.kind == after.kind:
             self.workloads[after.key] = after
         else:
@@ -165,9 +165,9 @@ class WorkloadIndex:
         return shelf.externals.select(selector) if shelf is not None else frozenset()
 
     def at(self, address: str) -> Workload | None:
-        """Return the one workload that has an address.
+        """Return the one workload with an address.
 
-        None where several claim it: an address that does not tell who somebody is must not pass for one that does.
+        The result is None if several workloads claim it: such an address must not identify a caller.
         """
         keys = self._by_address.get(canonical_address(address), ())
         return self.workloads[keys[0]] if len(keys) == 1 else None

@@ -1,9 +1,9 @@
-"""The world: everything that exists, kept up to date one change at a time.
+"""The world: all objects, kept up to date one change at a time.
 
-A world changes in place, because a change must cost what it touches and not what there is; it says exactly
-what each update changed instead (`Change`), and tells those who `watch`. Only a `LiveWorld` can be changed: a
-`World` is for reading, and may be a view of a live one. The mappings that it hands out are live views. What a world
-answers depends only on the objects declared, never on the order in which they came.
+A world changes in place, because the cost of a change must not grow with the number of objects. Each update returns
+exactly its difference (`Change`), and the world passes it to its watchers. Only a `LiveWorld` can be changed. A `World`
+is for reading, and may be a view of a live one. The mappings that it returns are live views. The answers of a world
+depend only on the declared objects, never on the order in which they came.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from eastgate.ir.labels import Selector
 
 
 class World:
-    """The objects of a cluster, with the questions that dialects and the engine have about them. It is for reading."""
+    """The objects of a cluster, with the lookups of dialects and the engine. It is for reading."""
 
     __slots__ = ("_has", "_watching")
 
@@ -65,18 +65,18 @@ class World:
 
     @classmethod
     def of(cls, objects: Iterable[WorldObject]) -> Self:
-        """Return the world in which exactly these objects are declared; of two with one name the last counts."""
+        """Return the world with exactly these declared objects; of two with one name the last counts."""
         world = cls()
         world._has.update({declared.id: declared for declared in objects})
         return world
 
     def watch(self, tell: Callable[[Change], object]) -> None:
-        """Have a method told of every change from now on, for as long as its object lives."""
+        """Call a method after every change from now on, for as long as its object lives."""
         self._watching.append(WeakMethod(tell))
 
     @property
     def placement(self) -> AssignedAddresses | None:
-        """Return the assigned addresses of workloads; None where manifests declare them."""
+        """Return the assigned addresses of workloads; None if manifests declare the addresses."""
         return self._has.placement
 
     def address_of(self, workload: Workload) -> str | None:
@@ -88,17 +88,17 @@ class World:
     def is_local(self) -> bool:
         """Return whether workloads are placed on one machine.
 
-        It has no network that applies policies to pods: there, the proxies beside the workloads enforce these too.
+        Such a machine has no network that applies policies to pods: the proxies of the workloads enforce these too.
         """
         return self._has.placement is not None
 
     @property
     def addresses_prove(self) -> bool:
-        """Return whether the address of a placed workload proves that this workload calls."""
+        """Return whether the address of a placed workload proves the caller."""
         return self._has.placement is not None and self._has.placement.prove
 
     def placed_at(self, address: str) -> Workload | None:
-        """Return the workload that is placed at an address; None where none is."""
+        """Return the workload that is placed at an address, or None."""
         key = self._has.placement.at(address) if self._has.placement is not None else None
         return self.workloads.get(key) if key is not None else None
 
@@ -129,7 +129,7 @@ class World:
 
     @property
     def namespaces(self) -> Mapping[str, Namespace]:
-        """Return the declared namespaces by name. See `namespace` for those that are not."""
+        """Return the declared namespaces by name. `namespace` also returns undeclared ones."""
         return MappingProxyType(self._has.namespaces)
 
     @property
@@ -179,11 +179,11 @@ class World:
 
     @property
     def secrets_version(self) -> int:
-        """Return a number that is another one after each change of a Secret."""
+        """Return a number that changes with each change of a Secret."""
         return self._has.secrets_version
 
     def namespace(self, name: str) -> Namespace:
-        """Return a namespace. An undeclared one exists, with no label but that of its name."""
+        """Return a namespace. An undeclared namespace exists, with only the label of its name."""
         return self._has.namespace(name)
 
     def namespaces_in_use(self) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ class World:
         return tuple(sorted(self._has.membership.members(service_key)))
 
     def services_of(self, workload_key: str) -> tuple[str, ...]:
-        """Return the keys of the Services that a workload stands behind, sorted."""
+        """Return the keys of the Services of a workload, sorted."""
         return self._has.membership.services_of(workload_key)
 
     def select(self, target: Target) -> frozenset[str]:
@@ -234,7 +234,7 @@ class World:
         )
 
     def gateway_labels(self, namespace: str, name: str) -> tuple[Mapping[str, str], ...]:
-        """Return the labels of the pods of a Gateway: of those that are declared, or else those that it would have."""
+        """Return the labels of the pods of a Gateway: of its declared pods, or else those that its pods would have."""
         named = {GATEWAY_NAME_LABEL: name}
         pods = self._has.index.select(namespace, Selector.of(named))
         if pods:
@@ -243,7 +243,7 @@ class World:
         return ({**gateway.labels, **named} if gateway is not None else named,)
 
     def target_matches(self, target: Target, workload: Workload) -> bool:
-        """Return whether a target means this workload: the same answer as `select`, for one."""
+        """Return whether a target means this workload: the same answer as `select`, for one workload."""
         if isinstance(target, Everything):
             return target.namespace in (None, workload.namespace)
         if not workload.is_pod:
@@ -276,7 +276,7 @@ class World:
     def find_workloads(self, namespace: str, name: str) -> tuple[Workload, ...]:
         """Return the pod of that name, or else all with an owner of that name, of any kind, sorted by key.
 
-        Where there are none, the ExternalWorkload of that name.
+        Without any, return the ExternalWorkload of that name.
         """
         pod = self._has.index.workloads.get(f"{namespace}/{name}")
         if pod is not None and pod.is_pod and not pod.derived:
@@ -289,7 +289,7 @@ class World:
         return tuple(workload for workload in owned if (kind, name) in workload.owners)
 
     def by_ip(self, address: str) -> Workload | None:
-        """Return the workload that has an address; None where none has it, or several claim it."""
+        """Return the workload with an address; None if there is none, or if several claim it."""
         return self._has.index.at(address)
 
     def unknown_endpoints(self, service: str) -> tuple[str, ...]:
@@ -299,12 +299,11 @@ class World:
     def target_ports(
         self, service: Service, port: int | None, workload: Workload, protocol: str | None = None
     ) -> tuple[int, ...]:
-        """Return the ports of a workload that a port of a Service leads to, or that all its ports lead to; sorted.
+        """Return the ports of a workload behind a port of a Service, or behind all its ports; sorted.
 
-        `protocol`: of its ports those of this transport. Usually one. Two where the Service's port is both TCP and
-        UDP with different targets. None where
-        the Service has no such port, or leads to a port name that the workload does not declare: then
-        the workload is no endpoint of that port.
+        `protocol`: only the Service's ports of this transport. Usually one port results. Two result if the Service's
+        port is both TCP and UDP with different targets. None result if the Service has no such port, or leads to a port
+        name that the workload does not declare: then the workload is no endpoint of that port.
         """
         if service.takes_endpoints and service.key in self._has.slices.services:
             return tuple(sorted(self._has.slices.ports(service, port)))
@@ -336,7 +335,7 @@ class World:
 
 
 class LiveWorld(World):
-    """A world that can be changed; it tells those who watch it, or a view of it, what each change touched."""
+    """A world that can be changed. It passes each change to the watchers of the world and of its views."""
 
     __slots__ = ()
 
@@ -352,25 +351,25 @@ class LiveWorld(World):
         return self.update(put=(declared,))
 
     def remove(self, removed: ObjectId) -> Change:
-        """Take an object out of the world; one that is not there changes nothing."""
+        """Remove an object from the world. An unknown id changes nothing."""
         return self.update(remove=(removed,))
 
     def update(self, put: Iterable[WorldObject] = (), remove: Iterable[ObjectId] = ()) -> Change:
-        """Make several changes at once and tell their difference as one; what is both removed and put is put."""
+        """Make several changes at once, and return their difference. An id in both `remove` and `put` is put."""
         wanted: dict[ObjectId, WorldObject | None] = dict.fromkeys(remove)
         wanted.update((declared.id, declared) for declared in put)
-        return self._tell(self._has.update(wanted))
+        return self._notify_watchers(self._has.update(wanted))
 
     def assign_addresses(self, addresses: Mapping[str, str], *, prove: bool = False) -> Change:
-        """Have these workloads run at these addresses, and no others run anywhere; `prove`: these prove who calls."""
+        """Place these workloads at these addresses, and no others; `prove`: the addresses prove callers."""
         placement = self._has.placement
         if placement is not None and (placement.addresses, placement.prove) == (addresses, prove):
             return Change()
         self._has.placement = AssignedAddresses(dict(addresses), prove)
-        return self._tell(Change(changed=frozenset(self.workloads)))
+        return self._notify_watchers(Change(changed=frozenset(self.workloads)))
 
-    def _tell(self, change: Change) -> Change:
-        """Tell everybody who watches of a change, and return it."""
+    def _notify_watchers(self, change: Change) -> Change:
+        """Pass a change to all watchers, and return it."""
         if change:
             self._watching[:] = [watcher for watcher in self._watching if watcher() is not None]
             for tell in [watcher() for watcher in self._watching]:

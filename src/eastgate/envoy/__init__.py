@@ -1,1 +1,1 @@
-"""Enforcement by Envoy: what its proxies decide (plan), written in its protobuf (config), and served (server)."""
+"""Enforcement by Envoy: the decisions of proxies (plan), their protobuf form (config), the control plane (server)."""

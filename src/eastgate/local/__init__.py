@@ -1,1 +1,1 @@
-"""Running policies for real: Envoy proxies that enforce what Eastgate decides."""
+"""A mesh on one machine: Envoy proxies that enforce Eastgate's decisions."""

@@ -1,4 +1,4 @@
-"""Makes one real call to a proxy, and finds what the proxy logged about it."""
+"""Makes one real call to a proxy, and finds the proxy's log line about it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from eastgate.local.mesh import LocalMesh
 from eastgate.reading.mcp.client import RpcError
 from eastgate.reading.strict_json import Json
 
-# The results of calls: what came back, what the proxy logged, and what the engine decides.
+# The results of calls: the response, the proxy's log line, and the engine's decision.
 
 
 _BY_PROXY = "proxy/"
-_OF_PROTOCOL = (UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION)
-_ANSWERED = ("via_upstream", "direct_response")  # how the details begin where an answer is that of the application
+_PROTOCOL_REFUSALS = (UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION)
+_ANSWERED = ("via_upstream", "direct_response")  # prefixes of the details if the application answered
 
 
 @dataclass(frozen=True, slots=True)
 class McpResult:
-    """What an MCP request came to: a result, an error, or a `problem` with the answer, which is neither."""
+    """The result of an MCP request: a result, an error, or a `problem` with an answer that is neither."""
 
     method: str
     version: str | None
@@ -42,9 +42,9 @@ class McpResult:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCall:
-    """What `check` answers to the question of a call: a decision, or why it gives none.
+    """The answer of `check` to the question of a call: a decision, or the reason why there is none.
 
-    `causes` say why the mesh does otherwise, where it does.
+    `causes` are the reasons why the mesh decides otherwise.
     """
 
     question: Question
@@ -54,10 +54,10 @@ class CheckedCall:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """A call that was made: the response, what the proxy logged, and what the engine decides.
+    """A call: the response, the proxy's log line, and the engine's decision.
 
-    A gateway leads it to a `destination`. An MCP request has a result, and takes several `steps`, of which this is the
-    one that counts: the first that was denied, or the request itself. `check` is what the command of that name answers.
+    A gateway sends it to a `destination`. An MCP request has a result, and takes several `steps`. This is the step that
+    counts: the first denied one, or the request itself. `check` is the answer of that command.
     """
 
     question: Question
@@ -72,12 +72,12 @@ class CallResult:
 
     @property
     def allowed(self) -> bool:
-        """Return whether the proxy let it through. Where it logged nothing, only a 200 counts as allowed."""
+        """Return whether the proxy allowed it. Without a log line, only status 200 counts as allowed."""
         return self.observation.allowed if self.observation is not None else self.called.status == 200
 
     @property
     def answered(self) -> bool:
-        """Return whether the application answered, rather than the proxy for it."""
+        """Return whether the application answered, and not the proxy."""
         observation = self.observation
         by_proxy = (
             observation is not None
@@ -88,38 +88,38 @@ class CallResult:
 
     @property
     def agrees(self) -> bool:
-        """Return whether proxy and engine decide alike, as far as both know the same, in every step."""
+        """Return whether proxy and engine give the same verdict, if both know all inputs, in every step."""
         return (self.allowed == self.decision.allowed or self.is_beyond_engine) and all(
             step.agrees for step in self.steps
         )
 
     @property
     def is_as_checked(self) -> bool:
-        """Return whether `check` answers what the proxy does, as far as both are known."""
+        """Return whether `check` gives the verdict of the proxy, if both are known."""
         if self.check is None or (self.observation is None and self.called.status == 0):
             return True
         return isinstance(self.check.answer, Decision) and self.check.answer.allowed == self.allowed
 
     @property
     def is_beyond_engine(self) -> bool:
-        """Return whether the engine does not know what decided.
+        """Return whether the engine does not know the reason of the verdict.
 
-        It may be an authorizer's answer, that a route is closed, or that it is no proper message of MCP.
+        The reason may be the answer of an authorizer, a closed route, or an invalid MCP message.
         """
         observation = self.observation
         if observation is None or self.destination is None:
             return False
-        if not observation.allowed and (observation.who.startswith(_BY_PROXY) or observation.who in _OF_PROTOCOL):
+        if not observation.allowed and (observation.who.startswith(_BY_PROXY) or observation.who in _PROTOCOL_REFUSALS):
             return True
         return observation.asked and any(layer.asks for layer in self.decision.layers)
 
 
-_LOG_TIMEOUT = 15.0  # seconds that a proxy may take to write its line; on a busy machine it takes its time
+_LOG_TIMEOUT_SECONDS = 15.0  # for a proxy to write its line; long, for a busy machine
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The identity, or none, and the source address from which a call is made."""
+    """The identity of a call, if any, and its source address."""
 
     identity: str | None
     address: str
@@ -148,19 +148,19 @@ async def make_call(
                     called = await connection.response(timeout)
                 else:
                     called = await connection.raw(timeout, len(request) or 1)
-            finally:  # a proxy tells of a connection when it has ended, also on the side of the application
+            finally:  # a proxy logs a connection after its end, also on the side of the application
                 await connection.close(reset=True)
         except (OSError, EOFError, Malformed) as error:
             called = Called(0, error=problem(error))
         called = replace(called, elapsed_ms=(time.monotonic() - began) * 1000)
         observation = await observations.wait_for(source)
         if observation is None and not called.bytes_received and called.error is None:
-            called = replace(called, status=0, error=problem(TimeoutError()))  # it is unknown whether it was allowed
+            called = replace(called, status=0, error=problem(TimeoutError()))  # its verdict is unknown
         return called, observation
 
 
 class _Observations:
-    """The decisions that proxies log while a call is made."""
+    """The decisions that proxies log during a call."""
 
     def __init__(self, mesh: LocalMesh) -> None:
         self._mesh = mesh
@@ -182,11 +182,11 @@ class _Observations:
             self._arrived.set()
 
     async def wait_for(self, source: str | None) -> Observation | None:
-        """Return what was logged about the connection from this address; None where that is nothing."""
+        """Return the log line about the connection from this address, or None."""
         if source is None:
             return None
         try:
-            async with asyncio.timeout(_LOG_TIMEOUT):
+            async with asyncio.timeout(_LOG_TIMEOUT_SECONDS):
                 while source not in self._by_source:
                     self._arrived.clear()
                     await self._arrived.wait()

@@ -1,4 +1,4 @@
-"""Makes real calls through the mesh, and asks the engine the same question."""
+"""Makes real calls through the mesh, and decides the same question with the engine."""
 
 from __future__ import annotations
 
@@ -31,17 +31,16 @@ from eastgate.local.machine.connection import HttpRequest, Target
 from eastgate.local.mesh import LocalMesh
 from eastgate.settings import Settings
 
-# Compares a call with what `check` answers, and says why the two differ where they do.
-#
-# A local mesh is not the cluster that `check` is about: its addresses are those of one machine, all workloads have a
-# proxy of Eastgate's, and its gateways have no network in front of them.
+# Compares a call with the answer of `check`, and finds the reason of a difference. A local mesh differs from the
+# cluster that `check` is about. Its addresses are those of one machine, all workloads have a proxy of Eastgate, and its
+# gateways have no network in front of them.
 
 
 Check: TypeAlias = Callable[[Settings], Authority]
 _AT_GATEWAY = "the gateways of a local mesh do not enforce network policies"
 _NO_HANDSHAKE = "the TLS handshake failed, so that no policy was asked"
 _CLOSED = "the port is closed, since a policy there cannot be enforced"
-_BEYOND = "the gateway decides by what no question tells: an answer of an authorizer, a route, a session"
+_BEYOND = "the gateway decides by an input that no question has: the answer of an authorizer, a route or a session"
 _BEHIND_GATEWAY = "the gateway let it through, and a sidecar behind the gateway closed the connection"
 _UNPROVEN = "the caller has no certificate, and its address proves no pod here (with `up --by-address` it does)"
 _OTHER_ADDRESSES = "the call comes from an address of this machine, and `check` is about the addresses of the cluster"
@@ -49,7 +48,7 @@ _UNEXPLAINED = "not explained"
 
 
 async def with_check(mesh: LocalMesh, call: CallResult, asked: Question) -> CallResult:
-    """Return the call with what `check` answers to its question; as it is where this mesh cannot ask."""
+    """Return the call with the answer of `check` to its question, if this mesh can ask."""
     if mesh.check is None:
         return call
     question = replace(call.question, source_ip=asked.source_ip)
@@ -62,7 +61,7 @@ async def with_check(mesh: LocalMesh, call: CallResult, asked: Question) -> Call
 
 
 def _answer(check: Check, settings: Settings, question: Question) -> Decision | QuestionError:
-    """Return what `check` answers with some settings. Manifests with errors give no answer: the mesh enforces older."""
+    """Return the answer of `check` with these settings. Manifests with errors give no answer."""
     try:
         return check(settings).decide(question)
     except QuestionError as error:
@@ -73,7 +72,7 @@ def _answer(check: Check, settings: Settings, question: Question) -> Decision | 
 
 
 def _cause(mesh: LocalMesh, check: Check, call: CallResult, question: Question, answer: Decision) -> str:
-    """Return why the mesh does otherwise than `check` answers. Settings or addresses are it where `check` says so."""
+    """Return the reason why the mesh and `check` differ: for example, other settings or addresses."""
     workload, _, port = call.at.rpartition(":")
     is_at_gateway = workload in mesh.gateways
     is_unproven = call.observation is not None and call.observation.peer in (None, "none") and _is_of_pod(question)
@@ -99,13 +98,13 @@ def _cause(mesh: LocalMesh, check: Check, call: CallResult, question: Question, 
 
 
 def _is_answered(check: Check, settings: Settings, question: Question, call: CallResult) -> bool:
-    """Return whether `check` answers what the proxy did."""
+    """Return whether `check` gives the verdict of the proxy."""
     answer = _answer(check, settings, question)
     return isinstance(answer, Decision) and answer.allowed == call.allowed
 
 
 def _is_of_pod(question: Question) -> bool:
-    """Return whether a question is about a caller with a pod, who has an identity to prove."""
+    """Return whether a question is about a caller with a pod, and so with an identity."""
     return not isinstance(question.source, Anonymous | Address)
 
 
@@ -116,7 +115,7 @@ def _is_by_network(decision: Decision) -> bool:
 
 __all__ = ["CallResult", "McpRequest", "client_of", "make_calls"]
 
-_TIMEOUT = 5.0
+_TIMEOUT_SECONDS = 5.0
 
 
 async def make_calls(
@@ -126,9 +125,9 @@ async def make_calls(
     body: bytes = b"",
     raw: bool = False,
     mcp: McpRequest | None = None,
-    timeout: float = _TIMEOUT,
+    timeout: float = _TIMEOUT_SECONDS,
 ) -> list[CallResult]:
-    """Call every workload, or gateway, that the question leads to. Raises QuestionError where it leads nowhere.
+    """Call every workload, or gateway, that the question leads to. Raises QuestionError if it leads nowhere.
 
     `raw`: connect and send the body as it is, instead of an HTTP request. `mcp`: speak MCP with the server.
     """
@@ -191,13 +190,13 @@ async def _call_gateways(
 
 
 def _callers(mesh: LocalMesh, question: Question) -> list[Client]:
-    """Return the clients that a question stands for."""
+    """Return the clients that a question means."""
     every = arrivals(question, mesh.authority.world, mesh.settings)
     return list(dict.fromkeys(_client_at(mesh, arrival, question) for arrival in every))
 
 
 def _complete(question: Question, raw: bool) -> Question:
-    """Fill in the method, path and headers of the HTTP request that is sent."""
+    """Fill in the method, path and headers of the HTTP request."""
     if raw:
         return question
     return replace(
@@ -221,7 +220,7 @@ def _port(arrival: Arrival, ports: Mapping[int, int]) -> int:
 
 
 def _client_at(mesh: LocalMesh, arrival: Arrival, question: Question) -> Client:
-    """Return the client of an arrival. Raises QuestionError where the question says another address than its own."""
+    """Return the client of an arrival. Raises QuestionError if the question has another address than the client's."""
     client = client_of(mesh, arrival)
     given = question.source_ip
     if given is not None and address_of(given) != client.address:
@@ -236,19 +235,19 @@ def client_of(mesh: LocalMesh, arrival: Arrival) -> Client:
     identity, name = request.get(IDENTITY), request.get(MESH_NAME)
     if identity is None and name is not None:
         raise QuestionError(
-            BAD_SOURCE, f"`{name}` is no SPIFFE ID: no certificate here has a name alone", "use sa: or pod:"
+            BAD_SOURCE, f"`{name}` is no SPIFFE ID: certificates here have no other names", "use sa: or pod:"
         )
     pod = mesh.sites.get(str(request.get(SOURCE_WORKLOAD)))
     address = request.get(ADDRESS)
     if pod is not None:
         return Client(str(identity) if identity else None, pod.address)
     if isinstance(address, str) and not address.startswith("127."):
-        raise QuestionError(BAD_ATTRIBUTE, f"nobody can call from {address} here", "use an address in 127.0.0.0/8")
+        raise QuestionError(BAD_ATTRIBUTE, f"no client can call from {address} here", "use an address in 127.0.0.0/8")
     return Client(str(identity) if identity else None, address if isinstance(address, str) else mesh.own_address)
 
 
 def _canonical(source: ends.Source, mesh: LocalMesh) -> ends.Source:
-    """Return the account of a SPIFFE ID: in the mesh an account has all of its names."""
+    """Return the account of a SPIFFE ID: in the mesh, an account has all of its names."""
     account = MeshNames(mesh.settings).account(source.value) if isinstance(source, ends.SpiffeId) else None
     return ends.ServiceAccount(*account) if account is not None else source
 

@@ -1,4 +1,4 @@
-"""Renders events: a line for people, an object for programs."""
+"""Renders events: as a line for people, or as an object for programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from eastgate.control.events import (
 )
 from eastgate.dialects import registered
 
-_SHOWN = 8  # names of workloads in a line
+_MAX_NAMES = 8  # names of workloads in a line
 
 
 class EventText:
@@ -38,11 +38,11 @@ class EventText:
         return self._deciders.decider_of(observation, self._authority())
 
     def find_audited(self, observation: Observation) -> list[Audited]:
-        """Return what audited policies would have done."""
+        """Return the effects that audited policies would have had."""
         return self._deciders.audited(observation, self._authority())
 
     def find_caller(self, observation: Observation) -> str:
-        """Return who called. In a handshake that failed nobody has proved an identity."""
+        """Return the caller. In a failed handshake, the caller has proved no identity."""
         if observation.level == "handshake":
             return "unknown"
         return str(caller_of(observation.peer, self._authority().settings))
@@ -128,7 +128,7 @@ class EventText:
 
 
 def describe_call(observation: Observation) -> str:
-    """Describe what was called: method and path, with the MCP message of a gateway, or the level."""
+    """Describe the called method and path, with the MCP message of a gateway, or the level."""
     if observation.level == "request":
         http = f"{observation.method or '?'} {observation.path or '?'}"
         return " ".join([http, *(part for part in (observation.mcp_method, observation.tool) if part)])
@@ -136,7 +136,7 @@ def describe_call(observation: Observation) -> str:
 
 
 def describe_size(workloads: int, gateways: int, policies: int) -> str:
-    """Describe how many things a mesh has."""
+    """Describe the numbers of objects in a mesh."""
     counts = [(workloads, "workload"), *([(gateways, "gateway")] if gateways else []), (policies, "policy")]
     return ", ".join(_count(number, noun) for number, noun in counts)
 
@@ -146,9 +146,9 @@ def format_milliseconds(took: float) -> str:
 
 
 _MODES = {
-    PortMode.OPEN: "now open to anyone",
-    PortMode.OPEN_EXCEPT: "now open to anyone whom no policy denies",
-    PortMode.ALLOW_LIST: "now open only to what a policy allows",
+    PortMode.OPEN: "now open to all callers",
+    PortMode.OPEN_EXCEPT: "now open to all callers that no policy denies",
+    PortMode.ALLOW_LIST: "now open only to callers that a policy allows",
 }
 
 
@@ -164,19 +164,19 @@ def _enforced_to_json(event: Enforced | PartlyEnforced) -> dict[str, object]:
 
 
 def _describe_enforced(event: Enforced | PartlyEnforced) -> Iterator[str]:
-    """Describe what was changed, and for which proxies."""
+    """Describe the changes, and the proxies that enforce them."""
     yield from describe_changes(event)
     yield _describe_touched(event.touched)
 
 
 def describe_changes(event: Enforced | PartlyEnforced) -> Iterator[str]:
-    """Describe what was added, changed and removed, and which ports are open to more or fewer callers now."""
+    """Describe added, changed and removed policies, and ports that are now open to more or fewer callers."""
     changes = event.changes
     for done, names in (("added", changes.added), ("changed", changes.changed), ("removed", changes.removed)):
         if names:
             yield f"{done} {_count_names(names)}"
     if not changes.every:
-        yield "no policy has another meaning"
+        yield "no policy changed its meaning"
     for mode, words in _MODES.items():
         workloads = sorted(workload for workload, (_, now) in event.modes.items() if now is mode)
         if workloads:
@@ -192,14 +192,14 @@ def _count_names(names: Sequence[str]) -> str:
 
 
 def _shorten(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more
 
 
 def _describe_touched(touched: tuple[str, ...]) -> str:
     if not touched:
-        return "no proxy needed to be told"
-    return f"told {', '.join(touched)}" if len(touched) <= 3 else f"told {len(touched)} proxies"
+        return "no proxy needed an update"
+    return f"updated {', '.join(touched)}" if len(touched) <= 3 else f"updated {len(touched)} proxies"
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""Makes real calls through gateways, in HTTP and in MCP, and asks the engine the same questions."""
+"""Makes real calls through gateways, in HTTP and in MCP, and decides the same questions with the engine."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from eastgate.reading.strict_json import Json
 
 @dataclass(frozen=True, slots=True)
 class McpRequest:
-    """An MCP request to make. Without a version the newest that the server knows is spoken."""
+    """An MCP request to make. Without a version, the newest version of the server is used."""
 
     method: str
     params: Mapping[str, Json] = field(default_factory=dict)
     version: str | None = None
 
 
-class _NoAnswer(Exception):  # noqa: N818 - says what happened
-    """A step of a conversation has no answer, so that it cannot go on."""
+class _NoAnswer(Exception):  # noqa: N818 - the name is an event
+    """A step of a conversation has no answer, so that the conversation cannot continue."""
 
 
 class GatewayCaller:
@@ -42,11 +42,11 @@ class GatewayCaller:
         self._timeout = timeout
 
     def entrances(self, question: Question, mcp: McpRequest | None) -> Sequence[GatewayEntrance]:
-        """Return where to make the call of a question. Raises QuestionError where that is nowhere."""
+        """Return the entrances for the call of a question. Raises QuestionError if there is none."""
         return entrances(self._mesh, question, speaks_mcp=mcp is not None)
 
     async def call(self, entrance: GatewayEntrance, body: bytes, mcp: McpRequest | None) -> CallResult:
-        """Make a call, in MCP if that is asked for."""
+        """Make a call, in MCP if the request is one."""
         if mcp is not None:
             return await self._converse(entrance, mcp)
         return await self._send(entrance, _with_message(entrance.question, body), body)
@@ -90,7 +90,7 @@ class GatewayCaller:
 
 
 def _with_message(question: Question, body: bytes) -> Question:
-    """Return the question with the MCP message that the body is, if it is one."""
+    """Return the question with the MCP message in the body, if it is one."""
     try:
         [message] = read_messages(body)
     except ValueError:
@@ -99,7 +99,7 @@ def _with_message(question: Question, body: bytes) -> Question:
 
 
 def _question_of(post: Post, question: Question) -> Question:
-    """Return the question whether a step of a conversation is allowed."""
+    """Return the question about a step of a conversation."""
     headers = {**(question.headers or {}), **{name: [value] for name, value in post.headers}}
     asked = replace(question, method=post.method, headers=headers)
     if not post.body:
@@ -117,9 +117,9 @@ def _result_of(outcome: CallOutcome) -> McpResult:
 
 
 def _decisive(steps: Sequence[CallResult], mcp: McpRequest) -> CallResult:
-    """Return the step that counts: the first that was denied, or else the request itself.
+    """Return the step that counts: the first denied one, or else the request itself.
 
-    Older versions begin with a handshake and end with a DELETE, whose denial changes nothing any more.
+    Older versions begin with a handshake and end with a DELETE. A denial of the DELETE no longer matters.
     """
     posts = [step for step in steps if step.question.method == "POST"]
     denied = (step for step in posts if not step.allowed)

@@ -1,4 +1,4 @@
-"""Finds the gateways through which a question is asked, and how a client has to connect to them."""
+"""Finds the gateways for a question, and the way in which a client must connect to them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MCP_PATH = "/mcp"
 
 @dataclass(frozen=True, slots=True)
 class GatewayEntrance:
-    """A port of a gateway, and the question as it is asked there, with what the request has."""
+    """A port of a gateway, and the question as the gateway gets it, with the values of the request."""
 
     site: GatewaySite
     group: ListenerGroup
@@ -47,16 +47,16 @@ class GatewayEntrance:
 
     @property
     def target(self) -> Target:
-        """Return where to connect to, and the name to ask for in TLS: that of the host, if it is one."""
+        """Return the address to connect to, and the server name for TLS: the host's, if it is one."""
         name = comparable_host(self.question.host or "")
         server_name = name if _NAME.fullmatch(name) else None
         return Target(self.site.address, self.site.ports[self.port], server_name)
 
 
 def entrances(mesh: LocalMesh, question: Question, *, speaks_mcp: bool) -> list[GatewayEntrance]:
-    """Return where a question is asked: at a gateway, or at those that lead to a route or a backend.
+    """Return the entrances for a question: at a gateway, or at the gateways that lead to a route or a backend.
 
-    What a client would know, and the question leaves out, is filled in. Raises QuestionError where there is no gateway.
+    Attributes that a client knows, and the question leaves out, are filled in. Raises QuestionError without a gateway.
     """
     world = mesh.authority.world
     to = question.destination
@@ -137,13 +137,13 @@ def _entrance(
     name = entrance.target.server_name if group.tls else None
     entrance = replace(entrance, question=replace(completed, sni=name or ""))
     if group.tls and entrance.listener is not None and entrance.listener.passes_tls_through:
-        message = f"{site.node} passes TLS with {asked} through to a server, and nothing here knows whom to trust there"
+        message = f"{site.node} passes TLS with {asked} through to a server, whose CA this mesh does not know"
         raise QuestionError(BAD_DESTINATION, message, f"call {site.address}:{site.ports[port]} with a client of yours")
     return entrance
 
 
 def _host_of(group: ListenerGroup) -> str | None:
-    """Return the host of a listener, if there is none for any host."""
+    """Return the host of a listener, unless a listener is for any host."""
     names = [listener.hostname for listener in group.listeners]
     return None if None in names else next((name for name in names if name and not name.startswith("*.")), None)
 
@@ -160,16 +160,16 @@ def _port(site: GatewaySite, port: int | None) -> int:
 
 
 async def tls_of(mesh: LocalMesh, client: Client, entrance: GatewayEntrance) -> ssl.SSLContext | None:
-    """Return how a client speaks TLS there; None where it speaks without.
+    """Return the TLS settings of a client; None for clear text.
 
-    A gateway shows a certificate of the mesh, or that of the listener's Secret; nothing else is accepted.
+    A gateway shows a certificate of the mesh, or that of the listener's Secret. The client accepts no other.
     """
     is_tls = entrance.group.tls
     if client.identity is not None:
         context = await mesh.certificates.context(client.identity)
     elif is_tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False  # what it shows is compared with what it has to show
+        context.check_hostname = False  # the client accepts only the expected certificate
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         context.load_verify_locations(cadata=mesh.certificates.bundles.pem(mesh.certificates.bundles.own))
     else:
@@ -181,10 +181,10 @@ async def tls_of(mesh: LocalMesh, client: Client, entrance: GatewayEntrance) -> 
 
 
 def _trust(context: ssl.SSLContext, world: World, gateway: Gateway, listener: Listener) -> None:
-    """Accept the certificates of a listener's Secrets, whoever signed them."""
+    """Trust the certificates of a listener's Secrets, without regard to their issuers."""
     chains = [each.chain for each in listener_certificates(world, gateway, listener) if each.problem is None]
     for chain in chains:
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # they need not be as those of a mesh are
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # these certificates need not follow the rules of a mesh
         try:
             context.load_verify_locations(cadata=chain.decode("ascii", "replace"))
         except ssl.SSLError:  # the gateway cannot read it either, and has closed the listener

@@ -13,7 +13,7 @@ from eastgate.ir.spiffe import trust_domain_of
 
 
 def points_at(workload: str) -> tuple[Point, ...]:
-    """Return the points whose policies the sidecar of a workload, or the proxy of its node enforces, in path order."""
+    """Return the points whose policies the sidecar of a workload, or its node proxy, enforces, in path order."""
     return (NetworkEnd(workload, Direction.INGRESS), workload)
 
 

@@ -1,4 +1,4 @@
-"""Answers what commands ask of a running mesh, over its control socket."""
+"""Answers requests of commands to a running mesh, over its control socket."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from eastgate.local.mesh import LocalMesh
 from eastgate.reports.explain import explain
 from eastgate.reports.why.proxies import explain_observation
 
-_MOST_QUEUED = 10_000
-_LONGEST_CALL = 60.0
+_MAX_QUEUED_EVENTS = 10_000
+_MAX_CALL_SECONDS = 60.0
 _QUESTION_PARTS = RequestParts.__annotations__.keys() - {
     "token",
     "certificate",
@@ -45,7 +45,7 @@ class Handlers:
         self._stop = stop
 
     def all(self) -> Mapping[str, Handler]:
-        """Return the handlers by the names under which they are asked for."""
+        """Return the handlers by the names of their requests."""
         return {
             "call": self.call,
             "why": self.why,
@@ -71,7 +71,7 @@ class Handlers:
     def _call_to_json(self, call: CallResult, explained: bool, color: bool) -> Message:
         decision, called, observation = call.decision, call.called, call.observation
         handshake = observation is not None and observation.level == "handshake"
-        made = observation is not None or called.status != 0  # else it is unknown whether it was allowed
+        made = observation is not None or called.status != 0  # otherwise the verdict is unknown
         message: Message = {
             "question": str(call.question),
             "at": call.at,
@@ -85,7 +85,7 @@ class Handlers:
             "engine": decision.to_json(),
             "agrees": call.agrees or handshake or not made,
             "check": _check_to_json(call),
-            "note": self._describe_oddity(call, observation),
+            "note": self._describe_note(call, observation),
             "body": called.body.decode("utf-8", "replace"),
             "way": call.destination.title if call.destination is not None else None,
             "mcp": _mcp_to_json(call.mcp) if call.mcp is not None else None,
@@ -95,12 +95,12 @@ class Handlers:
             message["explanation"] = None if handshake else explain(decision, color=color)
         return message
 
-    def _describe_oddity(self, call: CallResult, observation: Observation | None) -> str | None:
-        """Describe what the verdicts alone do not tell."""
+    def _describe_note(self, call: CallResult, observation: Observation | None) -> str | None:
+        """Describe a fact beside the verdicts."""
         if observation is not None and observation.level == "handshake":
             return "the handshake failed, so that no policy was asked"
         if observation is None and call.called.status == 0:
-            return f"the proxy logged no decision, so that nobody knows whether it was let in: {call.called.error}"
+            return f"the proxy logged no decision, so that the verdict is unknown: {call.called.error}"
         workload, _, port = call.at.rpartition(":")
         closure = self._mesh.enforcement.closed.get((workload, int(port)))
         if closure is not None and closure.covers(call.destination.points if call.destination is not None else ()):
@@ -113,7 +113,7 @@ class Handlers:
         return None
 
     async def why(self, arguments: Message) -> Message:
-        """Explain a line of a proxy's log, or the decision of a number; the last one where neither is given."""
+        """Explain a line of a proxy's log, or the decision with a number; without both, the last decision."""
         try:
             explanation = explain_observation(
                 self._find_observation(arguments.get("line"), arguments.get("number")), self._mesh.authority
@@ -139,8 +139,8 @@ class Handlers:
         return status_of(self._mesh)
 
     async def events(self, _arguments: Message) -> AsyncIterator[Message]:
-        """Yield every event from now on. A client that does not keep up misses some, and is told how many."""
-        waiting: asyncio.Queue[MeshEvent] = asyncio.Queue(_MOST_QUEUED)
+        """Yield every event from now on. A slow client misses some events, and gets their number."""
+        waiting: asyncio.Queue[MeshEvent] = asyncio.Queue(_MAX_QUEUED_EVENTS)
         missed = 0
 
         def enqueue(event: MeshEvent) -> None:
@@ -253,23 +253,23 @@ def workload_to_json(mesh: LocalMesh, site: ProxySite) -> Message:
 
 
 def application_of(site: ProxySite, port: int) -> str:
-    """Return what answers at a port: an address of the user's, or `built-in`."""
+    """Return the application at a port: an address of the user's, or `built-in`."""
     app = site.apps[port]
     return "built-in" if app.host.startswith("/") else f"{app.host}:{app.port}"
 
 
 def _describe_difference(call: CallResult) -> str:
-    """Describe what a gateway knows beyond the engine."""
+    """Describe an input that only a gateway knows, and the engine does not."""
     if call.observation is not None and call.observation.asked:
         return "an authorizer was asked, whose answer the engine does not know"
     if call.destination is not None and call.destination.unsupported:
         undone = ", ".join(call.destination.unsupported)
-        return f"the gateway closes this route, since it cannot do all that it says: {undone}"
-    return "the policies allow it, and the gateway has no server to lead it to"
+        return f"the gateway closes this route, since it does not support all of it: {undone}"
+    return "the policies allow it, and the gateway has no server for it"
 
 
 def _check_to_json(call: CallResult) -> Message | None:
-    """Return what `check` answers to the question of a call; None where that was not asked."""
+    """Return the answer of `check` to the question of a call; None if it was not asked."""
     if call.check is None:
         return None
     shared: Message = {"agrees": call.is_as_checked, "causes": list(call.check.causes)}
@@ -339,6 +339,6 @@ def _body(arguments: Message) -> bytes:
 
 def _timeout(arguments: Message) -> float:
     timeout = arguments.get("timeout", 5.0)
-    if not isinstance(timeout, int | float) or not 0 < timeout <= _LONGEST_CALL:
-        raise ControlFailed(f"`timeout` is up to {_LONGEST_CALL:.0f} seconds")
+    if not isinstance(timeout, int | float) or not 0 < timeout <= _MAX_CALL_SECONDS:
+        raise ControlFailed(f"`timeout` is up to {_MAX_CALL_SECONDS:.0f} seconds")
     return float(timeout)

@@ -1,4 +1,4 @@
-"""The live display of a mesh on a terminal: its state, the latest calls, and above them what went wrong."""
+"""The live display of a mesh on a terminal: its state and the latest calls, with errors printed above them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from eastgate.local.event_text import EventText, describe_call, describe_size, f
 from eastgate.local.machine.rundir import DEFAULT_NAME
 from eastgate.local.mesh import LocalMesh
 
-_MOST_ROWS = 200  # rows
+_MAX_ROWS = 200  # rows
 _FRAME_LINES = 4  # lines of header, titles and footer, and one for the cursor
-_REFRESH = 0.1  # seconds between pictures
-_WIDEST_NAME = 26  # the widest that callers and workloads are shown
-_LAST_WIDTH = 22  # the least that the last request has
-_DECIDER_WIDTH = 30  # the least that its decider has, or it is left to `why`
+_REFRESH_SECONDS = 0.1  # between two redraws
+_MAX_NAME_WIDTH = 26  # maximal width of callers and workloads
+_MIN_REQUEST_WIDTH = 22  # minimal width of the last request
+_MIN_DECIDER_WIDTH = 30  # minimal width of its decider; without room, only `why` shows it
 _GAP = 2
 
 
@@ -53,7 +53,7 @@ class _Edge:
 
 
 class LiveView:
-    """A display that follows the events. What must not scroll out of sight unread is printed above it."""
+    """A display that follows the events. Important lines are printed above it, so that they stay visible."""
 
     def __init__(self, mesh: LocalMesh, event_text: EventText, console: Console, *, verbose: bool = False) -> None:
         self._mesh = mesh
@@ -66,7 +66,7 @@ class LiveView:
         self._changes = 0
         self._last_call = Text("nothing has changed yet", style="dim")
         self._soon: asyncio.TimerHandle | None = None
-        self._live = Live(self, console=console, auto_refresh=False)  # what it shows belongs to the event loop
+        self._live = Live(self, console=console, auto_refresh=False)  # the display belongs to the event loop
 
     def __enter__(self) -> LiveView:
         self._live.start(refresh=True)
@@ -108,8 +108,8 @@ class LiveView:
                 self._print(Text(self._event_text.line(event), style="yellow" if trouble else "dim"))
             case _:
                 pass
-        if self._soon is None:  # many events, one new picture
-            self._soon = asyncio.get_running_loop().call_later(_REFRESH, self._refresh)
+        if self._soon is None:  # many events, one redraw
+            self._soon = asyncio.get_running_loop().call_later(_REFRESH_SECONDS, self._refresh)
 
     def _refresh(self) -> None:
         self._soon = None
@@ -119,11 +119,11 @@ class LiveView:
         self._console.print(text, soft_wrap=not fold, highlight=False)
 
     def _count(self, observation: Observation, number: int) -> None:
-        """Add a decision to its row. The rows that were quiet for longest go where there are too many."""
+        """Add a decision to its row. If there are too many rows, remove those without calls for longest."""
         key = (self._event_text.find_caller(observation), f"{observation.workload}:{observation.port}")
         edge = self._edges.get(key)
         if edge is None:
-            if len(self._edges) >= _MOST_ROWS:
+            if len(self._edges) >= _MAX_ROWS:
                 del self._edges[min(self._edges, key=lambda row: self._edges[row].number)]
             edge = self._edges[key] = _Edge(number, observation, self._event_text.find_decider(observation))
         edge.number, edge.observation, edge.decider = number, observation, self._event_text.find_decider(observation)
@@ -144,7 +144,7 @@ class LiveView:
         return Text.assemble((mesh.options.name, "bold"), rest, self._last_call, no_wrap=True, overflow="ellipsis")
 
     def _table(self, rows: int, width: int) -> Table | Text:
-        """Return the rows that had calls latest, in the order in which they were first seen."""
+        """Return the rows with the latest calls, in the order of their first call."""
         if not self._edges:
             return Text("no calls yet", style="dim")
         latest = sorted(self._edges.items(), key=lambda row: row[1].number)[-rows:]
@@ -201,17 +201,17 @@ def _widths(
 ) -> tuple[int, int, int, int]:
     """Return the widths of caller, workload, last request and decider, for their joint width; 0 leaves one out."""
     names = [max(map(len, column)) for column in (callers, workloads)]
-    is_tight = sum(names) + _LAST_WIDTH + 2 * _GAP > width
-    wanted = [min(longest, _WIDEST_NAME) if is_tight else longest for longest in names]
-    least = max(0, width - _LAST_WIDTH - 2 * _GAP)
-    if sum(wanted) > least:  # each gets at most its share, and what the other leaves
+    is_tight = sum(names) + _MIN_REQUEST_WIDTH + 2 * _GAP > width
+    wanted = [min(longest, _MAX_NAME_WIDTH) if is_tight else longest for longest in names]
+    least = max(0, width - _MIN_REQUEST_WIDTH - 2 * _GAP)
+    if sum(wanted) > least:  # each gets at most its share, and the rest of the other
         half = least // 2
         first = min(wanted[0], max(half, least - wanted[1]))
         wanted = [max(8, first), max(8, min(wanted[1], least - first))]
     left = max(8, width - sum(wanted) - 2 * _GAP)
-    if left < _LAST_WIDTH + _GAP + _DECIDER_WIDTH:
+    if left < _MIN_REQUEST_WIDTH + _GAP + _MIN_DECIDER_WIDTH:
         return wanted[0], wanted[1], left, 0
-    last = max(_LAST_WIDTH, min(max(map(len, lasts)), left - _GAP - _DECIDER_WIDTH))
+    last = max(_MIN_REQUEST_WIDTH, min(max(map(len, lasts)), left - _GAP - _MIN_DECIDER_WIDTH))
     return wanted[0], wanted[1], last, left - _GAP - last
 
 
@@ -233,12 +233,12 @@ def _decided_by(decider: DecidedBy) -> Text:
 
 
 def _cell(value: str) -> Text:
-    """Return a value as literal text: rich would read markup in a plain string, and let escape sequences through."""
+    """Return a value as literal text: rich would interpret markup and escape sequences in a plain string."""
     return Text(printable(value))
 
 
 def workload_table(rows: list[tuple[str, str, str, str, str]], width: int) -> Table:
-    """Return a table of the workloads. Identities are shown only where there is room."""
+    """Return a table of the workloads. Identities are shown only if there is room."""
     titles = ("workload", "address", "application", "identity", "policies")
     widths = [max(len(title), *(len(row[at]) for row in rows)) if rows else 0 for at, title in enumerate(titles)]
     narrow = sum(widths) + _GAP * (len(titles) - 1) > width

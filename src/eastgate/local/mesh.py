@@ -62,8 +62,8 @@ from eastgate.local.placing import LocalPlacement, listening
 from eastgate.local.proxies import Proxies, wait_until_listening
 from eastgate.settings import MeshMode, Settings
 
-_START_TIMEOUT = 60.0  # seconds; many Envoys on a small machine take their time
-_SETTLE_TIMEOUT = 30.0
+_START_TIMEOUT_SECONDS = 60.0  # many Envoys on a small machine start slowly
+_SETTLE_TIMEOUT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class MeshOptions:
 
 
 class LocalMesh:
-    """A running mesh. `read` loads the manifests with the settings that hold in the mesh.
+    """A running mesh. `read` loads the manifests with the settings of the mesh.
 
-    `check` returns the authority by which the command of that name answers with some settings: without this machine.
+    `check` returns the authority of the command `check` for some settings, without the changes for this machine.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class LocalMesh:
         self.history = History()
         self._reported_unread: tuple[str, ...] = ()
         self.is_behind = True
-        """Whether what is decided by is not enforced everywhere: at first, and after enforcing it failed."""
+        """Whether some proxy may not enforce the authority: at first, and after a failure to enforce it."""
         self.settings = (settings or Settings()).enforced()
         self.metrics = MeshMetrics((server_metrics := ServerMetrics()).registry)
         self.store, self.tokens = Store(), Tokens()
@@ -160,7 +160,7 @@ class LocalMesh:
         self._stack.push_async_callback(self.proxies.stop)
         self._stack.callback(self.server.listen(self._on_server_event))
         self._placement = LocalPlacement(self._addresses, self.options.apps, self.proxies.built_in_app)
-        await self._apply(Changes(Manifests(authority.settings)), _START_TIMEOUT)
+        await self._apply(Changes(Manifests(authority.settings)), _START_TIMEOUT_SECONDS)
         self._modes = {node: self._compute_modes(node) for node in self.sites}
         self._report_closures()
         self._report_unconsidered()
@@ -202,9 +202,7 @@ class LocalMesh:
 
     @property
     def own_address(self) -> str:
-        """Return the source address of callers that are no workload of the mesh. It is in none of the cluster's
-        networks.
-        """
+        """Return the source address of callers outside of the mesh. It is in none of the cluster's networks."""
         return self._addresses.own
 
     # Changing
@@ -212,17 +210,17 @@ class LocalMesh:
     async def apply(self, changes: Changes, began: float | None = None) -> Enforced | PartlyEnforced:
         """Make changes to the authority, and enforce them; return when every proxy does.
 
-        If that fails, the mesh `is_behind`: the changes are decided by, and the next ones enforce them too.
+        If that fails, the mesh `is_behind`: the authority has the changes, and the next ones enforce them too.
         """
         began = time.monotonic() if began is None else began
         async with self._changing:
-            updated = await self._apply(changes, _SETTLE_TIMEOUT)
+            updated = await self._apply(changes, _SETTLE_TIMEOUT_SECONDS)
         return self._report_enforced(began, updated, changes.names)
 
     def _report_enforced(
         self, began: float, touched: tuple[str, ...], changes: ChangedNames
     ) -> Enforced | PartlyEnforced:
-        """Emit what came of a change. It is enforced if every proxy that it concerns has accepted all of it."""
+        """Emit the result of a change. It is enforced if every touched proxy has accepted all of it."""
         self._report_closures()
         self._report_unconsidered()
         took = (time.monotonic() - began) * 1000
@@ -243,7 +241,7 @@ class LocalMesh:
     def _update_modes(
         self, touched: Collection[str], closed: Collection[str]
     ) -> dict[str, tuple[PortMode | None, PortMode]]:
-        """Return the modes that changed, without those of workloads that are not enforced as they should be."""
+        """Return the changed modes, without those of workloads with closed ports."""
         before, self._modes = self._modes, {node: modes for node, modes in self._modes.items() if node in self.sites}
         self._modes |= {node: self._compute_modes(node) for node in touched}
         changed: dict[str, tuple[PortMode | None, PortMode]] = {}
@@ -266,9 +264,9 @@ class LocalMesh:
                 yield f"{node} {short_type(resource.type_url)} {resource.name}"
 
     async def _apply(self, changes: Changes, timeout: float) -> tuple[str, ...]:
-        """Make changes, and enforce what has become of the authority; return the proxies that got something new.
+        """Make changes, and enforce the authority; return the proxies with new resources.
 
-        Nothing else runs between the two: a proxy is never asked about a workload that is gone.
+        Nothing else runs between the two steps: a proxy is never used for a workload that is gone.
         """
         before = {node: self.store.revision(node) for node in self.nodes}
         with self.plane.lock:
@@ -291,14 +289,14 @@ class LocalMesh:
         return updated
 
     def _federate(self, workloads: Iterable[str]) -> None:
-        """Trust stand-ins for the CAs of the trust domains that policies name, at these workloads and at Gateways."""
+        """Trust stand-ins for the CAs of the trust domains in policies of these workloads and of Gateways."""
         self.certificates.federate([*self.options.federate, *foreign_domains(self.authority, workloads)])
 
     async def _run(self, before: Mapping[str, int], new: Collection[str], timeout: float) -> tuple[str, ...]:
-        """Run the proxies that there are now, with their certificates; return those that got something new.
+        """Run the current proxies, with their certificates; return those with new resources.
 
-        `before` are the revisions of what proxies had. The `new` ones are waited for, with their ports, also where they
-        got nothing new: they may not have answered before.
+        `before` are the earlier revisions of the proxies' resources. It waits for the `new` proxies and their ports,
+        even if they have no new resources: they may not have answered before.
         """
         gone = {*self._identified} - {*self.sites, *self.gateways, *self.waypoints}
         self._identified = {*self.sites, *self.gateways, *self.waypoints}
@@ -320,7 +318,7 @@ class LocalMesh:
         return updated
 
     def _address_of_authorizer(self, authorizer: ExternalAuthorizer) -> ServiceAddress | None:
-        """Return where an external authorizer is reached: the application of a pod behind its Service."""
+        """Return the address of an external authorizer: the application of a pod behind its Service."""
         world = self.authority.world
         service = world.services.get(f"{authorizer.namespace}/{authorizer.service}")
         if service is None:
@@ -328,20 +326,20 @@ class LocalMesh:
         for key in sorted(world.pods_of(f"{service.namespace}/{service.name}") & self.sites.keys()):
             for number in world.target_ports(service, authorizer.port, world.workloads[key]):
                 app = self.sites[key].apps.get(number)
-                if app is not None and app.port:  # what is built in answers everybody, and decides nothing
+                if app is not None and app.port:  # a built-in application answers every request, and decides nothing
                     return ServiceAddress(app.host, app.port)
         return None
 
     # Watching
 
     def emit(self, event: MeshEvent) -> None:
-        """Hand an event to everybody who listens."""
+        """Pass an event to all listeners."""
         self._on_event(event)
         for listener in tuple(self._listeners):
             listener(event)
 
     def listen(self, listener: OnEvent) -> Callable[[], None]:
-        """Call `listener` with every event, until the function that this returns is called."""
+        """Call `listener` with every event. The returned function ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -368,10 +366,10 @@ class LocalMesh:
         self._reported_closures = closed
 
     def _report_unconsidered(self) -> None:
-        """Emit a note for each kind of object that is not read and so not enforced, where that has changed."""
-        met = unread_at_proxies(self.authority.world, self.authority.unread_objects).matches
+        """Emit a note for each kind of unread and so unenforced objects, if it has changed."""
+        matches = unread_at_proxies(self.authority.world, self.authority.unread_objects).matches
         lines = (
-            tuple(describe_unread(met_object.unread for met_object in met))
+            tuple(describe_unread(each.unread for each in matches))
             if self.authority.unread is not Handling.IGNORE
             else ()
         )

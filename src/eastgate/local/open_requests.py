@@ -1,13 +1,13 @@
-"""Ends requests that are open when the policies stop allowing them: a websocket, a long answer, a long upload.
+"""Ends open requests when the policies no longer allow them: a websocket, a long answer, a long upload.
 
-A proxy decides a request once, when it begins. While it is open the proxy logs it twice a second, and what began before
-the policies changed is decided again here, under those that are in force. Where it is denied now, the connections on
-which its caller makes requests at that port are closed.
+A proxy decides a request once, when it begins. While the request is open, the proxy logs it twice a second. A request
+that began before the policies changed is decided again here, by the current policies. If it is denied now, the
+connections with requests of its caller at that port are closed.
 
-A gateway decides an MCP request when its body is there, by the rules of when its headers came. Where those changed
-meanwhile, it is decided here, whatever its message will be.
+A gateway decides an MCP request when its body has arrived, by the rules at the time of its headers. If they changed
+meanwhile, the request is decided here, for every possible message.
 
-What a proxy logs for this is never shown or kept: it may hold secrets.
+These log lines are never shown or kept: they may hold secrets.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request
 from eastgate.ir.attributes import BACKEND, MCP_METHOD, MCP_TOOL, PORT, Attribute
 from eastgate.ir.symbolic.callers import CallerCell
 
-_UPTAKE = 1.0  # seconds after its ACK until all threads of a proxy decide by a change, at most
-_CLOSING = 3.0  # seconds for a proxy to close connections, before it is asked again
-_REMEMBERED = 100_000
+_UPTAKE_SECONDS = 1.0  # after its ACK, until all threads of a proxy use a change
+_CLOSING_SECONDS = 3.0  # for a proxy to close connections, before the next request to do so
+_MAX_STILL_ALLOWED = 100_000
 _FIELDS = (
     *("peer", "source", "identity", "method", "host", "path", "asked"),
     *("originalHost", "originalPath", "destination", "waiting", "decision", "message", "mcpMethod", "mcpName"),
 )
-_CLOCK_JUMP = 0.5  # seconds; more, and somebody has set the clock: what began when is not known any more
+_CLOCK_JUMP_SECONDS = 0.5  # a larger difference means that the clock was set, and times of requests are unknown
 
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """When a proxy began to decide by what is in force, and the number of the change that brought it.
+    """The time when a proxy began to decide by the current policies, and the number of their change.
 
     `clock` is the offset of the wall clock, by which requests begin, from the monotonic one.
     """
@@ -52,7 +52,7 @@ class _Settled:
 
 
 class OpenRequestMonitor:
-    """Finds requests that a proxy decided by older policies than those in force, and decides them again."""
+    """Finds requests that a proxy decided by older policies than the current ones, and decides them again."""
 
     def __init__(self, enforcement: Enforcement, on_event: OnEvent) -> None:
         self._enforcement = enforcement
@@ -79,7 +79,7 @@ class OpenRequestMonitor:
                 self._rules_settled[node] = _Settled(of_rules, now, clock)
 
     def on_record(self, on_record: Mapping[str, Any]) -> None:
-        """Take a record of a proxy's log, and end the request if it is open and no longer allowed."""
+        """Process a record of a proxy's log, and end the request if it is open and no longer allowed."""
         decided = str(on_record.get("decision") or "")
         waits = not decided and bool(on_record.get("waiting"))
         if on_record.get("eastgate") != "open" or not (waits or decided.startswith("200:")):
@@ -92,7 +92,7 @@ class OpenRequestMonitor:
         if plan.requests is None or hash(fingerprint) in self._still_allowed:
             return
         if self._allowed(on_record, node, port, waits=waits):
-            if len(self._still_allowed) >= _REMEMBERED:
+            if len(self._still_allowed) >= _MAX_STILL_ALLOWED:
                 self._still_allowed.clear()
             self._still_allowed.add(hash(fingerprint))
             return
@@ -100,16 +100,14 @@ class OpenRequestMonitor:
         caller = plan.connect.cell(peer)
         ended = self._ended.get((node, port, caller))
         now = time.time()
-        if ended is not None and began <= ended and now - ended < _CLOSING:
-            return  # it ends already, with all that the caller has open there
+        if ended is not None and began <= ended and now - ended < _CLOSING_SECONDS:
+            return  # it ends already, with all open requests of the caller there
         self._ended[node, port, caller] = now
         self._enforcement.end_requests(node, port, caller)
         settings = self._enforcement.authority.settings
         who = str(caller_of(peer, settings))
         self._on_event(
-            Noted(
-                f"the connections of {who} for requests to {node} port {port} were closed: one is not allowed any more"
-            )
+            Noted(f"the connections of {who} for requests to {node} port {port} were closed: one is no longer allowed")
         )
 
     def _is_current(self, node: str, began: float, *, waits: bool) -> bool:
@@ -117,10 +115,10 @@ class OpenRequestMonitor:
         change, of_rules = self._enforcement.changes_of(node)
         if settled is None or settled.change != (of_rules if waits else change):
             return False
-        return began > settled.at + _UPTAKE and abs(_clock_offset() - settled.clock) < _CLOCK_JUMP
+        return began > settled.at + _UPTAKE_SECONDS and abs(_clock_offset() - settled.clock) < _CLOCK_JUMP_SECONDS
 
     def _allowed(self, on_record: Mapping[str, Any], node: str, port: int, *, waits: bool) -> bool:
-        """Decide by the policies in force. What the proxy did not note when the request began is unknown."""
+        """Decide by the current policies. Values that the proxy did not note at the begin are unknown."""
         if node in self._enforcement.gateways:
             return self._allowed_at_gateway(on_record, node, port, waits=waits)
         authority = self._enforcement.authority
@@ -134,9 +132,10 @@ class OpenRequestMonitor:
         return bool(programs_of(authority).decide(node, request) & 1)
 
     def _allowed_at_gateway(self, on_record: Mapping[str, Any], node: str, port: int, *, waits: bool) -> bool:
-        """Decide again about a request through a gateway; authorizers, which agreed when it began, are not asked.
+        """Decide again about a request through a gateway. Authorizers allowed it when it began, and are not asked
+        again.
 
-        Nobody has agreed to one that waits for its body.
+        For a request that waits for its body, no authorizer has answered yet.
         """
         led_to = str(on_record.get("waiting" if waits else "destination") or "")
         destination = self._enforcement.plans.find_destination(node, port, led_to)

@@ -1,4 +1,4 @@
-"""Where a local mesh runs its proxies and applications: an address for each workload and Gateway, and its ports."""
+"""The places of proxies and applications in a local mesh: an address for each workload and Gateway, and its ports."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _NODE = "node/local"
 
 
 class LocalPlacement:
-    """Places workloads and Gateways. `apps` are applications of the user (see `MeshOptions`); `built_in_app` returns
-    the address of the built-in one of a workload's port.
+    """Places workloads and Gateways. `apps` are applications of the user (see `MeshOptions`).
+
+    `built_in_app` returns the address of the built-in application for a workload's port.
     """
 
     def __init__(
@@ -36,10 +37,10 @@ class LocalPlacement:
         self._built_in_app = built_in_app
 
     def place(self, authority: Authority, *, prove: bool) -> tuple[SiteChange, Change]:
-        """Give addresses to all workloads with an identity, to Gateways, and to waypoints in an ambient mesh; return
-        their sites, and what changed.
+        """Assign addresses to all workloads with an identity, to Gateways and to waypoints; return their sites, and
+        the changes.
 
-        `prove`: addresses prove who calls.
+        `prove`: addresses prove callers.
         """
         world = authority.world
         keys = [key for key, each in world.workloads.items() if identity_of(each, authority.settings) is not None]
@@ -87,7 +88,7 @@ class LocalPlacement:
         return SiteChange(sites, gateways, served), change
 
     def own_app(self, workload: str, port: int) -> SocketAddress | None:
-        """Return the application of the user behind a port, if there is one."""
+        """Return the application of the user behind a port, or None."""
         return self._apps.get(f"{workload}:{port}") or self._apps.get(workload)
 
     def _bind(self, ports: Iterable[int]) -> dict[int, int]:

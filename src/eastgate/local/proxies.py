@@ -18,10 +18,10 @@ from eastgate.local.machine.envoy import EnvoyProcess
 from eastgate.local.machine.rundir import Guard, RunDir
 from eastgate.local.machine.supervisor import EnvoyGaveUp, Restart, Supervisor
 
-# Waits until proxies listen, by asking the kernel: a connection to find out would be one to decide on.
+# Waits until proxies listen, by asking the kernel: a test connection would itself be decided.
 
 
-_PAUSE = 0.01
+_POLL_SECONDS = 0.01
 
 
 async def wait_until_listening(wanted: Collection[tuple[str, int]], timeout: float) -> None:
@@ -31,14 +31,14 @@ async def wait_until_listening(wanted: Collection[tuple[str, int]], timeout: flo
         if time.monotonic() > ends:
             examples = ", ".join(f"{address}:{port}" for address, port in sorted(missing)[:3])
             raise TimeoutError(f"{len(missing)} ports are not open after {timeout:.0f} s, such as {examples}")
-        await asyncio.sleep(_PAUSE)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _listening() -> set[tuple[str, int]]:
     return {(str(address), port) for address, port in procfs.listening()}
 
 
-_AT_ONCE = 4  # Envoys that are started together
+_MAX_CONCURRENT_STARTS = 4  # Envoys that start at the same time
 
 
 class Proxies:
@@ -76,7 +76,7 @@ class Proxies:
             echo = EchoServer(self.built_in_app(workload, port).host, workload, port)
             await echo.start()
             self._echoes[workload, port] = echo
-        slots = asyncio.Semaphore(_AT_ONCE)
+        slots = asyncio.Semaphore(_MAX_CONCURRENT_STARTS)
 
         async def start(node: str) -> None:
             async with slots:

@@ -1,7 +1,7 @@
-"""Follows the files of a mesh: what is saved is applied to its authority, and enforced.
+"""Follows the files of a mesh: each saved change is applied to its authority, and enforced.
 
-A policy with errors stays in force as it last was, and closes what it targets if it never was good; everything else
-that was changed is enforced. Where anything but a policy has errors, all stays as it was.
+A policy with errors keeps its last valid version in force; without one, it closes its targets. All other changes are
+enforced. If any other object has errors, nothing changes.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from eastgate.control.events import BrokenChange, Noted
 from eastgate.local.mesh import LocalMesh
 from eastgate.reading.manifests.watching.changes import stamps, watch_changes
 
-_LONGEST_PAUSE = 1.0  # seconds between tries to enforce a change that failed, at first
-_LONGEST_RETRY = 30.0  # seconds between these tries, at most
-_OLDEST_SAVE = 5.0  # seconds; a file that was changed longer ago was put there by a rename, or the clock was set
+_FIRST_RETRY_SECONDS = 1.0  # between the first tries to enforce a failed change
+_MAX_RETRY_SECONDS = 30.0  # between later tries
+_MAX_SAVE_AGE_SECONDS = 5.0  # a file with an older change was renamed, or the clock was set
 
 
 class Reloading:
-    """Watches the manifests of a mesh and enforces what is saved."""
+    """Watches the manifests of a mesh and enforces saved changes."""
 
     def __init__(self, mesh: LocalMesh, files: FileSource) -> None:
         self._mesh = mesh
         self._files = files
-        self._behind = False  # what is saved is not in force
-        self._reported_errors = _error_keys(files.in_force)  # errors that were reported
+        self._behind = False  # the saved files are not in force
+        self._reported_errors = _error_keys(files.in_force)  # reported errors
         self._pending = PendingFiles()
         self._next_read: float | None = None  # seconds until the next read, without an event
         self._failure: _Failure | None = None  # of the last reload
 
     async def run(self) -> None:
-        """Follow the files until cancelled. What changed while the mesh was starting is noticed too."""
+        """Follow the files until cancelled, including changes while the mesh was starting."""
         await BackgroundTask("following the files", self._follow, self._report_failure, _delay()).run()
 
     async def _follow(self) -> None:
@@ -54,7 +54,7 @@ class Reloading:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._next_read):  # wait_for of Python 3.11 may swallow a cancellation
                         changed = await saved.get()
-                while not saved.empty():  # what was saved meanwhile is read at once
+                while not saved.empty():  # read all queued changes at once
                     changed |= saved.get_nowait()
                 began = _changed_at(changed) if changed else began
                 await self.reload(began)
@@ -67,13 +67,11 @@ class Reloading:
         self._mesh.emit(Noted(f"{name} failed, and begins again: {reason}", trouble=True))
 
     async def _watch(self, saved: asyncio.Queue[frozenset[str]]) -> None:
-        """Queue the changed files; at first an empty set, for what changed before they were watched."""
+        """Queue the changed files. The first set is empty, for changes before the watch."""
         since = await asyncio.to_thread(lambda: stamps(self._files.watched, self._files.bounds))
 
         def on_poll(reason: str) -> None:
-            self._mesh.emit(
-                Noted(f"files are looked at every now and then, since they cannot be watched: {printable(reason)}")
-            )
+            self._mesh.emit(Noted(f"files are read periodically, since they cannot be watched: {printable(reason)}"))
 
         async with contextlib.aclosing(
             watch_changes(lambda: self._files.watched, on_poll=on_poll, bounds=lambda: self._files.bounds, since=since)
@@ -83,7 +81,7 @@ class Reloading:
                 saved.put_nowait(changed)
 
     async def reload(self, began: float) -> None:
-        """Enforce what is saved now, or report its errors. No error ends the mesh."""
+        """Enforce the saved files, or report their errors. No error ends the mesh."""
         try:
             reading = await asyncio.to_thread(self._files.read_at_rest, self._mesh.settings)
             manifests = reading.manifests
@@ -104,7 +102,7 @@ class Reloading:
                     self._warn(before, manifests)
                     try:
                         await self._mesh.apply(changes, began)
-                    except ManifestError:  # nothing is decided by them
+                    except ManifestError:  # they do not decide
                         self._files.in_force = before
                         raise
             self._behind = bool(manifests.reporter.errors) or (self._behind and held is not None)
@@ -113,17 +111,17 @@ class Reloading:
             self._behind = True
             reason = printable(str(error)) or type(error).__name__
             if self._failure is None or self._failure.reason != reason:
-                self._failure = _Failure(reason, _LONGEST_PAUSE)
+                self._failure = _Failure(reason, _FIRST_RETRY_SECONDS)
                 self._mesh.emit(Noted(f"a change could not be enforced: {reason}", trouble=True))
             self._next_read = self._failure.next_pause()
 
     def _report_waiting(self, reading: FileReading) -> float | None:
-        """Report files that were waited for long; return the seconds until the next read."""
+        """Report files that stay unfinished for long; return the seconds until the next read."""
         for path in self._pending.take_overdue(reading.unfinished | reading.emptied, time.monotonic()):
-            why = "is empty: remove it to remove what it said"
+            why = "is empty: remove the file to remove its objects"
             if path in reading.unfinished:
-                why = "is open for writing: what it says now counts when it is closed"
-            message = f"{os.path.relpath(path)} {why}. Until then all that was in it stays in force"
+                why = "is open for writing: its new content counts when it is closed"
+            message = f"{os.path.relpath(path)} {why}. Until then its old content stays in force"
             self._mesh.emit(Noted(printable(message), trouble=True))
         return self._pending.next_pause(reading.unfinished | (reading.emptied - self._pending.reported))
 
@@ -135,19 +133,19 @@ class Reloading:
 
 
 def _delay() -> RetryDelay:
-    return RetryDelay(_LONGEST_PAUSE, _LONGEST_RETRY)
+    return RetryDelay(_FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS)
 
 
 @dataclass(slots=True)
 class _Failure:
-    """Why the last change was not enforced, and how long to wait before it is tried again."""
+    """The reason why the last change was not enforced, and the pause before the next try."""
 
     reason: str
     pause: float
 
     def next_pause(self) -> float:
         """Return the pause, and double the next one."""
-        pause, self.pause = self.pause, min(2 * self.pause, _LONGEST_RETRY)
+        pause, self.pause = self.pause, min(2 * self.pause, _MAX_RETRY_SECONDS)
         return pause
 
 
@@ -161,7 +159,7 @@ def _warnings(manifests: Manifests) -> list[Diagnostic]:
 
 
 def _changed_at(paths: Iterable[str]) -> float:
-    """Return when the last of these files was saved, on the monotonic clock. Latency is measured from there."""
+    """Return the time of the last save of these files, on the monotonic clock. Latency is measured from it."""
     now, clock = time.monotonic(), time.time()
     ages = []
     for path in paths:
@@ -169,4 +167,4 @@ def _changed_at(paths: Iterable[str]) -> float:
             existing = path if os.path.exists(path) else os.path.dirname(path)
             ages.append(clock - os.stat(existing).st_ctime)
     age = min(ages, default=0.0)
-    return now - age if 0 <= age <= _OLDEST_SAVE else now
+    return now - age if 0 <= age <= _MAX_SAVE_AGE_SECONDS else now

@@ -22,7 +22,7 @@ from eastgate.local.machine.rundir import DEFAULT_NAME
 from eastgate.local.mesh import LocalMesh
 
 _LOG_WIDTH = 140
-_MOST_TRIES = 200
+_MAX_TRIES = 200
 
 
 class Screen(Protocol):
@@ -93,7 +93,7 @@ class TextScreen:
 
 
 class _Output:
-    """A stream whose reader may go away; `on_lost` is called then, to stop the mesh."""
+    """A stream whose reader may go away; then `on_lost` is called, to stop the mesh."""
 
     def __init__(self, out: IO[str], on_lost: Callable[[], None]) -> None:
         self._out = out
@@ -134,7 +134,7 @@ def _address(site: ProxySite | GatewaySite) -> str:
 
 
 def example_call(mesh: LocalMesh) -> str | None:
-    """Return a command that makes a call, one that a policy allows if there is one soon; None without any port."""
+    """Return a command that makes a call, an allowed one if it is found soon; None without any port."""
     world, first, tried = mesh.authority.world, None, 0
     pods = (workload for workload in world.workloads.values() if workload.is_pod)
     accounts = sorted({ends.ServiceAccount(pod.namespace, pod.service_account) for pod in pods}, key=str)
@@ -147,7 +147,7 @@ def example_call(mesh: LocalMesh) -> str | None:
                 question = Question(account, called, port, "GET", "/", headers={})
                 tried += 1
                 first = first or question
-                if tried > _MOST_TRIES:
+                if tried > _MAX_TRIES:
                     return _command(first, mesh)
                 try:
                     decision = mesh.authority.enforced(question)

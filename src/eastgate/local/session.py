@@ -1,4 +1,4 @@
-"""Runs a mesh for somebody: starts and shows it, reloads it as its files change, answers commands, and stops it."""
+"""Runs a mesh for a user: starts and shows it, reloads it when its files change, answers commands, and stops it."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _TEXT = (("content-type", "text/plain"),)
 _LIMITS = HttpLimits(body=0, seconds=5.0, connections=64)
 
 
-class MetricsRefused(LocalMeshError):  # noqa: N818 - says what happened
-    """Nothing can listen there."""
+class MetricsRefused(LocalMeshError):  # noqa: N818 - the name is an event
+    """The address for metrics cannot be used."""
 
 
 @contextlib.asynccontextmanager
 async def serve_metrics(host: str, port: int, text: Callable[[], bytes]) -> AsyncIterator[int]:
-    """Serve GET /metrics for as long as the block lasts; yield the port."""
+    """Serve GET /metrics until the block ends; yield the port."""
 
     def answer(request: ServedRequest) -> ServedResponse:
         if request.target.partition("?")[0] != "/metrics":
@@ -65,13 +65,13 @@ async def serve_metrics(host: str, port: int, text: Callable[[], bytes]) -> Asyn
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class NotStarted(LocalMeshError):  # noqa: N818 - says what happened
+class NotStarted(LocalMeshError):  # noqa: N818 - the name is an event
     pass
 
 
 @dataclass(slots=True)
 class Session:
-    """One run of a mesh. `metrics` is the address to serve them at, if any."""
+    """One run of a mesh. `metrics` is the address for them, if any."""
 
     files: FileSource
     settings: Settings
@@ -82,7 +82,7 @@ class Session:
     _show: OnEvent | None = field(default=None, init=False)
 
     def stop(self) -> None:
-        """Stop everything, once: a second signal must not interrupt the cleaning up."""
+        """Stop everything, once: a second signal must not interrupt the cleanup."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -101,7 +101,7 @@ class Session:
                 started(mesh)
                 await self._follow(mesh, screen, stack)
         except asyncio.CancelledError:
-            if self._task is not None:  # somebody else cancelled
+            if self._task is not None:  # another task cancelled
                 raise
         finally:
             for number in _SIGNALS:
@@ -121,7 +121,7 @@ class Session:
             raise NotStarted("\n".join([str(error) or "the proxies are not ready in time", *notes])) from error
 
     def _read(self, settings: Settings) -> Authority:
-        """Load the manifests, which must declare the workloads that applications are given for."""
+        """Load the manifests, which must declare all workloads with applications of the user."""
         authority = self.files.read(settings)
         world = authority.world
         for app in self.options.apps:

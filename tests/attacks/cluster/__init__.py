@@ -1,1 +1,1 @@
-"""Attacks on what runs in a cluster: objects that its users may create, and what the controller makes of them."""
+"""Attacks in a cluster: objects that its users may create, and the effect on the controller."""

@@ -1,4 +1,4 @@
-"""Changes that change who may talk to whom are judged, however they are dressed."""
+"""Admission judges every change that affects verdicts, also a change of labels, annotations or finalizers."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def is_allowed(new: Manifest, old: Manifest) -> bool:
     [
         (istio(), istio(**{"istio.io/dry-run": "true"})),
         (policy(NARROW), policy(NARROW, annotations={"eastgate.dev/mode": "audit"})),
-        (linkerd_server(), linkerd_server(open="yes")),  # by which a ServerAuthorization may select it
-        # It is held by a finalizer, counts until that is gone, and its spec can be changed.
+        (linkerd_server(), linkerd_server(open="yes")),  # a ServerAuthorization may select it by this label
+        # A finalizer holds the object. It counts until the finalizer is removed, and its spec can change.
         (
             policy(NARROW, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.org/mine"]),
             policy(WIDE, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.org/mine"]),
         ),
-        # Without its last finalizer it is gone, and what stood beside it when it was deleted may be gone, too.
+        # Removal of the last finalizer deletes the object. Objects that replaced it before may be gone, too.
         (
             policy(NARROW, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.org/mine"]),
             policy(NARROW, deletionTimestamp="2026-01-01T00:00:00Z"),

@@ -1,4 +1,4 @@
-"""A policy is forgotten only when it is gone: not by a server that is half awake, nor while versions are changed."""
+"""A policy is forgotten only when it is deleted: not by a partly unavailable server, nor by a change of versions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _stale(resources: Iterable[Resource]) -> frozenset[tuple[str, str]]:
 
 
 class Server:
-    """An API server that says what a test has it say. All watches end when something is changed."""
+    """An API server with the answers of a test. All watches end at a change."""
 
     def __init__(self, discovery: Discovery) -> None:
         self.discovery = discovery
@@ -44,7 +44,7 @@ class Server:
     def change(
         self, served: Iterable[Resource], lists: Lists, stale: Iterable[Resource] = (), defined: Iterable[Resource] = ()
     ) -> None:
-        """Serve these kinds with these objects; the server of `stale` ones does not answer."""
+        """Serve these kinds with these objects. The aggregated server of `stale` kinds does not answer."""
         self.discovery, self.lists = Discovery(served, _stale(stale), frozenset(map(str, defined))), lists
         self.asked.clear()
         self._changed.set()
@@ -75,13 +75,13 @@ class Server:
 
 @pytest.fixture(autouse=True)
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "_SETTLING", 0.01)
-    monkeypatch.setattr(following, "_LOOK_AGAIN", 0.05)
-    monkeypatch.setattr(following, "_MISSING", 0.02)
+    monkeypatch.setattr(following, "_DISCOVERY_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(following, "_REDISCOVERY_SECONDS", 0.05)
+    monkeypatch.setattr(following, "_MISSING_RETRY_SECONDS", 0.02)
 
 
 def follow(change: Callable[[Server], None], until: Callable[[Server, set[str]], bool]) -> list[set[str]]:
-    """Change a server that has a policy; return what was known after each batch, until something holds."""
+    """Change a server that has a policy. Return the known policies after each batch, until `until` is true."""
 
     async def run() -> list[set[str]]:
         server = Server(Discovery([NEW]))
@@ -103,7 +103,7 @@ def follow(change: Callable[[Server], None], until: Callable[[Server, set[str]],
             async with asyncio.timeout(20):
                 while not until(server, known):
                     await asyncio.sleep(0.01)
-            await asyncio.sleep(0.2)  # whatever is under way
+            await asyncio.sleep(0.2)  # wait for pending work
             seen.append(known)
             taking.cancel()
         return seen
@@ -115,7 +115,7 @@ def tries(resource: Resource) -> Callable[[Server, set[str]], bool]:
     return lambda server, _known: server.asked.count(resource) >= 3
 
 
-def test_a_version_that_cannot_be_listed_yet_does_not_open_what_the_old_one_closed() -> None:
+def test_a_version_that_cannot_be_listed_yet_does_not_open_targets_that_the_old_one_closed() -> None:
     seen = follow(lambda server: server.change([OLD], {NEW: NOT_FOUND, OLD: BROKEN}), lambda s, _k: OLD in s.asked)
     assert all("cart" in known for known in seen)
 
@@ -174,7 +174,7 @@ def test_a_definition_without_a_served_version_keeps_its_policies() -> None:
 
 
 def begin(discovery: Discovery, lists: Lists, change: Callable[[Server], None]) -> list[tuple[set[str], set[str]]]:
-    """Return the policies that are known, and the kinds of them that are not, at first and after each batch."""
+    """Return the known policies and the unknown kinds of policies, at first and after each batch."""
 
     async def run() -> list[tuple[set[str], set[str]]]:
         server = Server(discovery)

@@ -1,4 +1,4 @@
-"""An object that somebody may create must not keep the controller from reading all others, nor be read as another."""
+"""An object of a user must not stop the controller from reading other objects, nor be read as another object."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _plain(node: Node) -> Any:
     return [_plain(item) for item in node] if isinstance(node.value, list) else node.value
 
 
-def test_relevant_keeps_what_may_be_read() -> None:
+def test_relevant_keeps_fields_that_may_be_read() -> None:
     obj = envoy_filter(nested(50))
     assert relevant(obj) == obj
 

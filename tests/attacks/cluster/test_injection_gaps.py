@@ -1,4 +1,4 @@
-"""Pods that would speak for their own proxy, or be reached past it."""
+"""Pods that try to act as their own proxy, or to receive traffic around it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_shared_processes_are_warned_of(shared: str) -> None:
 
 
 def test_no_other_process_can_listen_where_connections_are_redirected_to() -> None:
-    """A process of the proxy's user could, with SO_REUSEPORT, and would get connections that no policy has seen."""
+    """With SO_REUSEPORT, a process of the proxy's user could listen there, and get connections around all policies."""
     inbound = InboundPort("shop/web", "10.0.0.1", ANY_PORT, ANY_PORT, capture=Capture(("10.0.0.1", "fd00::1"), ()))
     resources = [capture_resource(inbound), *outbound_capture_resources(("10.0.0.1",), CapturedOutbound())]
     listeners = {resource.name: resource.body for resource in resources if resource.name in ("capture", "outbound")}

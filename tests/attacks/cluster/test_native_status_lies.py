@@ -1,4 +1,4 @@
-"""What an installed mesh is to enforce is not shown in force before it is written, nor where that failed."""
+"""A native policy is not shown in force before it is written, nor if writing failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One namespace that cannot be written to must not keep the CA from all others."""
+"""One namespace that rejects writes must not keep the CA from all other namespaces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastgate.reading.kubernetes import ApiError, JsonObject, Resource
 
 
 class Api:
-    """An API server with a namespace that is being deleted, for ever."""
+    """An API server with a namespace whose deletion never ends."""
 
     def __init__(self) -> None:
         self.written: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The leader believes replicas of the controller only, and one that talks nonsense stops nothing."""
+"""The leader trusts only replicas of the controller, and a replica with nonsense answers stops nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_replica_is_believed() -> None:
 
 
 def test_another_workload_at_the_address_of_a_replica_is_not() -> None:
-    """Its pod is gone, and another has its address, before the leader has heard of it."""
+    """Check a replica whose pod is gone. Another pod has its address before the leader notices."""
     assert _reports(OTHER) == []
 
 

@@ -1,4 +1,4 @@
-"""A policy that is not in force is never shown as if it were."""
+"""A policy that is not in force is never shown in force."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_pod_that_is_selected_anew_has_the_policy_when_its_proxy_says_so() -> 
             serving = asyncio.create_task(proxy.serve())
             try:
                 await _until(lambda: replica.control.server.is_settled("shop/pay"))
-                serving.cancel()  # from now on the proxy hears, and says nothing
+                serving.cancel()  # from now on the proxy receives resources without an answer
                 await asyncio.gather(serving, return_exceptions=True)
                 await replica.apply(pay("cart"))
                 assert not replica.control.server.is_settled("shop/pay")
@@ -99,7 +99,7 @@ def test_an_allow_of_nothing_is_not_guarded_there_either() -> None:
 
 
 def test_an_annotation_that_comes_later_opens_no_port() -> None:
-    """The pod is redirected as before: what reaches the proxy at such a port must not be taken for any other port."""
+    """Traffic of the pod is still redirected: the proxy must not treat a connection to such a port as another port."""
     world = authority(pay(**{EXCLUDED: "8080"}), policy(8080)).world
     site = sidecar_site(world, "shop/pay")
     assert site is not None

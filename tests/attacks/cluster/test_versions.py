@@ -1,4 +1,4 @@
-"""A policy is read in the newest version that is known: in an older one the API server leaves out what that lacks."""
+"""A policy is read in the newest known version, since the API server drops new fields in older versions."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ KIND = {
 
 
 def register(server: ApiServer, port: int, group: str = ISTIO) -> None:
-    """Have a group served by whatever listens at a port of this machine."""
+    """Register a group that a port of this machine serves."""
     server.create(
         "/api/v1/namespaces/default/services",
         {"metadata": {"name": "aggregated"}, "spec": {"type": "ExternalName", "externalName": "localhost"}},
@@ -42,7 +42,7 @@ def register(server: ApiServer, port: int, group: str = ISTIO) -> None:
 
 
 def look_again(server: ApiServer) -> None:
-    """Have the API server ask the other one again which kinds it serves, which it does now and then."""
+    """Make the API server ask the other one again for its kinds, which it otherwise does periodically."""
     path = f"{SERVICES}/{VERSION}.{ISTIO}"
     priority = server.request("GET", path)[1]["spec"]["versionPriority"]
     status, answer = server.request("PATCH", path, {"spec": {"versionPriority": priority + 1}})
@@ -51,7 +51,7 @@ def look_again(server: ApiServer) -> None:
 
 @contextmanager
 def aggregated_server(server: ApiServer, objects: list[dict[str, Any]]) -> Iterator[int]:
-    """Serve policies of Istio at a port, with the certificate of the API server. Its watches say nothing."""
+    """Serve policies of Istio at a port, with the certificate of the API server. Its watches send no events."""
     ends = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):

@@ -40,7 +40,7 @@ def rules(namespace: str, name: str, size: int) -> dict[str, Any]:
 
 
 def empty_rules(namespace: str, name: str, size: int) -> dict[str, Any]:
-    """As many rules as there can be."""
+    """As many rules as possible."""
     return _gep(namespace, name, [{} for _ in range(size // 3)])
 
 
@@ -88,7 +88,7 @@ def tools(namespace: str, name: str, size: int) -> dict[str, Any]:
 LARGE: Final[Mapping[str, Callable[[str, str, int], dict[str, Any]]]] = {
     made.__name__: made for made in (accounts, rules, empty_rules, peers, principals, expressions, modules, tools)
 }
-"""Policies by what is large in them: each takes a namespace, a name and the bytes of JSON to have."""
+"""Policies by their large part: each takes a namespace, a name and the wanted bytes of JSON."""
 
 
 def path_of(obj: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""A cluster that is followed is known as it is: through restarts of its API server, and kinds that come and go."""
+"""A followed cluster is known exactly: through restarts of its API server, and kinds that come and go."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.apiserver
 
 
 class Following:
-    """A source whose batches are applied as they come."""
+    """A source that applies its batches as they come."""
 
     def __init__(self, source: ClusterSource, troubles: list[str]) -> None:
         self.source = source
@@ -32,7 +32,7 @@ class Following:
 
     @property
     def names(self) -> set[str]:
-        """The objects and policies that are known."""
+        """The known objects and policies."""
         authority = self.source.authority
         return {*map(str, authority.world.objects), *(str(policy.ref) for policy in authority.policies)}
 
@@ -66,13 +66,13 @@ async def following(kubeconfig: Path, *, unread: Handling = Handling.BY_KIND) ->
 
 
 async def known_anew(kubeconfig: Path) -> set[str]:
-    """What somebody knows who lists everything now."""
+    """The names that a new listing of everything gives now."""
     async with following(kubeconfig) as fresh:
         return fresh.names
 
 
 async def write(kubeconfig: Path, namespace: str, stop: asyncio.Event, numbers: count[int]) -> None:
-    """Create and delete until told to stop, also while nobody answers."""
+    """Create and delete until stopped, even while the server does not answer."""
     async with connect(kubeconfig) as connection:
         while not stop.is_set():
             number = next(numbers)
@@ -114,7 +114,7 @@ def test_nothing_is_lost_when_the_server_is(own_api_server: ApiServer, way: str)
             await follower.until(lambda: f"ServiceAccount/{namespace}/last" in follower.names)
             expected = await known_anew(server.kubeconfig)
             await follower.until(lambda: follower.names == expected)
-            assert follower.troubles  # it was noticed
+            assert follower.troubles  # the change was noticed
 
     asyncio.run(run())
 
@@ -172,7 +172,7 @@ def test_policies_decide_as_they_change(api_server: ApiServer) -> None:
     asyncio.run(run())
 
 
-def test_what_may_not_be_listed_is_said(api_server: ApiServer) -> None:
+def test_a_kind_that_may_not_be_listed_is_reported(api_server: ApiServer) -> None:
     server = api_server
     namespace = server.namespace("blind")
     kubeconfig = server.kubeconfig_for(f"{namespace}/nobody")

@@ -1,4 +1,4 @@
-"""A request that is cancelled leaves no socket behind, whatever it was waiting for."""
+"""A cancelled request leaves no socket behind, whatever it was waiting for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.patience import PATIENCE
 
 
 def test_a_request_that_is_cancelled_during_the_handshake_hangs_up(tmp_path: Path) -> None:
-    """The server takes the connection and never answers the client's hello."""
+    """The server accepts the connection and never answers the client's hello."""
 
     async def run() -> None:
         greeted, hung_up = asyncio.Event(), asyncio.Event()

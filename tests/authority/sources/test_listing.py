@@ -1,4 +1,4 @@
-"""One reading of a cluster: a kind that discovery names and that cannot be listed was not read."""
+"""One reading of a cluster: a kind in discovery that cannot be listed counts as unread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORBIDDEN = ApiError(403, "Forbidden", "not you")
 
 
 class Server(Connection):
-    """A connection whose answers are those of a test: each a page, or why there is none."""
+    """A connection with the answers of a test: each is a page, or an error."""
 
     def __init__(self, discovery: Discovery, *answers: dict[str, Any] | ApiError) -> None:
         self._discovery = discovery
@@ -45,7 +45,7 @@ def page(*names: str, more: str = "") -> dict[str, Any]:
 
 
 def read(server: Server) -> tuple[set[str], dict[str, str]]:
-    """Return the names of the policies that were read, and the kinds that were not, with the reason."""
+    """Return the names of the policies that were read, and the unread kinds with the reason."""
     documents = asyncio.run(_Listing(server, "shop").read(Settings(), None))
     origins = [(each, origin_of(each)) for each in documents]
     unlisted = {each.kind: origin.reason for each, origin in origins if isinstance(origin, UnlistedKind)}

@@ -1,4 +1,4 @@
-"""Commands about a cluster know which pods have a proxy: what nothing enforces is not said to be refused."""
+"""Commands about a cluster know which pods have a proxy: an unenforced policy is not reported as a denial."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def server(api_server: ApiServer) -> ApiServer:
 
 @pytest.fixture(scope="module")
 def shop(server: ApiServer) -> str:
-    """A namespace with a policy for two pods, of which one has a proxy, and callers with and without one."""
+    """A namespace with a policy for two pods, one of them with a proxy, and callers with and without a proxy."""
     namespace = server.namespace("proxies")
     server.token_of(f"{namespace}/web")
     server.token_of(f"{namespace}/default")
@@ -70,7 +70,7 @@ def check(server: ApiServer, shop: str, source: str, to: str, *more: str) -> Res
     return eastgate(server, "check", "--from", source, "--to", f"{kind}:{shop}/{name}", "--port", port, *more)
 
 
-def test_a_call_to_a_pod_without_a_proxy_is_not_said_to_be_refused(server: ApiServer, shop: str) -> None:
+def test_a_call_to_a_pod_without_a_proxy_is_not_reported_as_denied(server: ApiServer, shop: str) -> None:
     done = check(server, shop, f"sa:{shop}/stranger", "pod:bare")
     assert done.exit_code == 0, done.output
     first = done.output.splitlines()[0]
@@ -91,7 +91,7 @@ def test_a_call_to_a_pod_without_a_proxy_is_not_said_to_be_refused(server: ApiSe
     ]
 
 
-def test_a_proxy_enforces_and_the_answer_says_so(server: ApiServer, shop: str) -> None:
+def test_the_answer_names_the_enforcing_proxy(server: ApiServer, shop: str) -> None:
     done = check(server, shop, f"sa:{shop}/stranger", "pod:guarded")
     assert done.exit_code == 1
     assert done.output.splitlines() == [
@@ -152,7 +152,7 @@ def test_manifests_before_injection_are_taken_to_get_proxies(shop: str, tmp_path
 
 
 def native(shop: str, uid: str) -> dict[str, Any]:
-    """What the controller writes for Istio in the place of the policy."""
+    """The native policy for Istio that the controller writes."""
     owner = {"apiVersion": f"{GROUP}/v1alpha2", "kind": "AuthorizationPolicy", "name": "cart", "uid": uid}
     principal = f"cluster.local/ns/{shop}/sa/web"
     return {
@@ -227,9 +227,9 @@ def test_examples_of_commands_about_a_cluster_can_be_pasted(server: ApiServer, t
 def test_the_python_api_reads_a_cluster_as_the_commands_do(server: ApiServer, shop: str) -> None:
     ends = f"sa:{shop}/stranger", f"pod:{shop}/bare"
     authority = connect(kubeconfig=server.kubeconfig, unread=Handling.BY_KIND)
-    told = json.loads(check(server, shop, ends[0], "pod:bare", "-o", "json").stdout)
+    data = json.loads(check(server, shop, ends[0], "pod:bare", "-o", "json").stdout)
     decision = authority.check(*ends, port=8080)
-    assert decision.to_json() == {key: told[key] for key in decision.to_json()}
+    assert decision.to_json() == {key: data[key] for key in decision.to_json()}
     assert not authority.check(ends[0], f"pod:{shop}/guarded", port=8080)
 
     async def in_a_notebook() -> None:

@@ -1,4 +1,4 @@
-"""A watch on which nothing comes is begun again, and nobody is told of trouble."""
+"""A watch without events is restarted, and this is not reported as a problem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.authority.sources.objects import ACCOUNTS, service_account
 
 
 class Silent:
-    """A server whose first watch says nothing."""
+    """A server whose first watch sends nothing."""
 
     def __init__(self) -> None:
         self.watches = 0

@@ -1,4 +1,4 @@
-"""The sizes of policies: what they cost, which are beyond a limit, and what becomes of those."""
+"""The sizes of policies: their cost, the policies beyond a limit, and the treatment of these."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def test_the_size_counts_what_people_write(obj: dict[str, Any], size: int) -> No
 
 
 def test_many_small_values_are_as_large_as_their_cost() -> None:
-    """A rule `{}` has three bytes, and costs as much as any other."""
+    """A rule `{}` has three bytes, and costs as much as any other rule."""
     assert size_of(LARGE["empty_rules"]("shop", "big", 30_000)) > 10 * 30_000
 
 
-# What is kept
+# Memory
 
 
 def _kept(obj: dict[str, Any], settings: Settings) -> tuple[int, Authority]:
-    """Return the bytes that an authority keeps of an object, once it was read."""
+    """Return the bytes that an authority keeps for an object after reading it."""
     raw = msgspec.json.encode(obj)
     gc.collect()
     tracemalloc.start()
@@ -75,8 +75,8 @@ def _kept(obj: dict[str, Any], settings: Settings) -> tuple[int, Authority]:
 
 @pytest.mark.parametrize("shape", ["accounts", "rules", "empty_rules", "peers", "principals", "tools"])
 def test_a_policy_that_selects_nothing_costs_no_more_than_its_rules(shape: str) -> None:
-    """Its text and its values with positions are gone: they take as much again, and twice that for a judge."""
-    _kept(LARGE[shape]("shop", "small", 20_000), Settings())  # what is imported and compiled once
+    """Its text and its values with positions are freed: they take as much again, and twice that for a judge."""
+    _kept(LARGE[shape]("shop", "small", 20_000), Settings())  # imported and compiled once
     obj = LARGE[shape]("shop", "big", 200_000)
     kept, _authority = _kept(obj, Settings())
     assert kept < 10 * size_of(obj)
@@ -161,18 +161,18 @@ def test_admission_refuses_what_grows_beyond_the_limit() -> None:
     problem = sizes.problem_with(ref_of(second), second)
     assert problem is not None
     assert problem.code is NAMESPACE_TOO_LARGE
-    sizes.put(ref_of(second), second)  # it is there all the same
+    sizes.put(ref_of(second), second)  # it exists anyway
     assert sizes.problem_with(ref_of(second), second) is None
     assert sizes.problem_with(ref_of(second), _named("b", 1, accounts=2)) is not None
     assert sizes.problem_with(PolicyRef("ClusterAuthorizationPolicy", None, "c", GROUP), _named("c", 1)) is None
 
 
-# What is beyond a limit
+# Policies beyond a limit
 
 
 @pytest.mark.parametrize("shape", LARGE)
 def test_a_policy_beyond_a_limit_is_no_policy_for_any_reader(shape: str) -> None:
-    """It closes what it targets, and so does what is left of it, whoever reads that again."""
+    """It closes its targets, and so does the shortened policy for any later reader."""
     obj = LARGE[shape]("shop", "big", 100_000)
     problem = policy_problem(size_of(obj), Settings(policy_limit=Size(1)))
     document = document_of(relevant(obj), beyond=problem)
@@ -180,7 +180,7 @@ def test_a_policy_beyond_a_limit_is_no_policy_for_any_reader(shape: str) -> None
     assert [error.code for error in manifests.reporter.errors] == [POLICY_TOO_LARGE]
     assert not manifests.policies
     assert [fault.reason for fault in manifests.faults] == [FaultReason.POLICY]
-    assert _targets_of(manifests.demanded[0]) == _targets_of(_rejected(obj))
+    assert _targets_of(manifests.enforced_policies[0]) == _targets_of(_rejected(obj))
     left = content_of(document)
     assert isinstance(left, dict)
     assert len(msgspec.json.encode(left)) < 2_000
@@ -190,9 +190,9 @@ def test_a_policy_beyond_a_limit_is_no_policy_for_any_reader(shape: str) -> None
 
 
 def _rejected(obj: dict[str, Any]) -> object:
-    """Return the policy that closes what an object targets because of another error."""
+    """Return the policy that closes the targets of an object because of another error."""
     document = document_of(relevant({**obj, "spec": {**obj["spec"], "unknown": 1}}))
-    return sort_documents([document], Settings(), Reporter()).demanded[0]
+    return sort_documents([document], Settings(), Reporter()).enforced_policies[0]
 
 
 def _targets_of(closing: object) -> tuple[object, ...]:
@@ -206,7 +206,7 @@ def test_a_policy_beyond_the_limit_of_its_namespace_closes_its_targets() -> None
     sizes.put(ref_of(obj), obj)
     sizes.settle()
     document = document_of(relevant(obj), beyond=sizes.problem_of(ref_of(obj)))
-    (closing,) = sort_documents([document], Settings(), Reporter()).demanded
+    (closing,) = sort_documents([document], Settings(), Reporter()).enforced_policies
     (target,) = _targets_of(closing)
     assert isinstance(target, PodsMatching)
 
@@ -224,7 +224,7 @@ def test_targets_that_are_too_large_are_all_of_the_namespace(change: Callable[[A
     obj = policy("shop", "cart", ["web"])
     obj["spec"] = change(obj["spec"])
     document = document_of(relevant(obj), beyond=policy_problem(2, Settings(policy_limit=Size(1))))
-    (closing,) = sort_documents([document], Settings(), Reporter()).demanded
+    (closing,) = sort_documents([document], Settings(), Reporter()).enforced_policies
     assert _targets_of(closing) == (Everything("shop"),)
 
 

@@ -1,4 +1,4 @@
-"""A group of policies whose own API server is away has policies that were not read: no answer takes it for empty."""
+"""Policies of a group whose own API server is away count as unread: no answer treats the group as empty."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def deny_all(namespace: str) -> dict[str, Any]:
 
 
 def discovered(server: ApiServer, holds: Callable[[Discovery], bool]) -> None:
-    """Wait until discovery says something."""
+    """Wait until discovery has this result."""
 
     async def run() -> None:
         async with connect(server.kubeconfig) as connection, asyncio.timeout(PATIENCE):
@@ -111,7 +111,7 @@ def test_a_definition_without_a_served_version_is_not_empty(own_api_server: ApiS
     assert check(own_api_server, shop, "batch").exit_code == 3
 
 
-def test_a_kind_that_nobody_knows_and_that_decides_by_its_name_is_counted(own_api_server: ApiServer, shop: str) -> None:
+def test_an_unknown_kind_with_the_name_of_a_policy_is_counted(own_api_server: ApiServer, shop: str) -> None:
     server, group = own_api_server, "acme.example"
     server.create(DEFINITIONS, definition(group, "NetworkPolicy", "networkpolicies"))
     path = f"/apis/{group}/v1/namespaces/{shop}/networkpolicies"
@@ -127,8 +127,8 @@ def test_a_group_that_goes_away_keeps_its_policies_where_they_are_known(
     own_api_server: ApiServer, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = own_api_server
-    monkeypatch.setattr(following, "_LOOK_AGAIN", 0.2)
-    monkeypatch.setattr(following, "_SETTLING", 0.1)
+    monkeypatch.setattr(following, "_REDISCOVERY_SECONDS", 0.2)
+    monkeypatch.setattr(following, "_DISCOVERY_DELAY_SECONDS", 0.1)
     question = Question.of(source=f"sa:{shop}/web", destination=f"pod:{shop}/cart", port=8080)
 
     async def go_away(backend: ExitStack) -> None:
@@ -141,7 +141,7 @@ def test_a_group_that_goes_away_keeps_its_policies_where_they_are_known(
             await asyncio.to_thread(discovered, server, is_stale)
             follower.troubles.clear()
             await follower.until(lambda: any(ISTIO in trouble for trouble in follower.troubles))
-            await asyncio.sleep(1)  # kinds are looked for
+            await asyncio.sleep(1)  # discovery of kinds
             assert not source.authority.decide(question).allowed
             assert not source.follower.unlisted
 

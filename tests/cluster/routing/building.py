@@ -1,4 +1,4 @@
-"""Gateways, routes and requests in a line each, and routes told by their names."""
+"""Gateways, routes and requests in a line each, and routes by their names."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def request(
     headers: Mapping[str, str | None] | None = None,
     queries: Mapping[str, str | None] | None = None,
 ) -> Request:
-    """`GET /path`, or a part of it; what is left out is unknown, and None is absent."""
+    """`GET /path`, or a part of it. An attribute that is left out is unknown, and None is absent."""
     values: dict[Attribute, Known] = {}
     for word in (written or "").split():
         values[PATH if word.startswith("/") else METHOD] = word
@@ -97,7 +97,7 @@ def request(
 
 
 def possible(table: RoutingTable, asked: Request) -> tuple[Routed | None, ...]:
-    """Every rule that may be chosen for a request, in order; last None, where it may be that none is."""
+    """Every rule that may be chosen for a request, in order; last None, if possibly no rule is chosen."""
     once: dict[tuple[str, int] | None, Routed | None] = {}
     for routed in table.possible_by_listener(asked):
         once.setdefault(None if routed is None else (routed.route.key, routed.rule), routed)
@@ -105,11 +105,11 @@ def possible(table: RoutingTable, asked: Request) -> tuple[Routed | None, ...]:
 
 
 def possible_routes(world: World, gateway: Gateway, asked: Request) -> tuple[Routed | None, ...]:
-    """The same, for a gateway of a world."""
+    """The same rules, for a gateway of a world."""
     return possible(RoutingTable.of(world, gateway), asked)
 
 
-def told(objects: Iterable[WorldObject], asked: Request, gateway: Gateway = GATEWAY) -> list[str]:
+def route_names(objects: Iterable[WorldObject], asked: Request, gateway: Gateway = GATEWAY) -> list[str]:
     """The possible routes: `name` for the first rule of a route, `name/1` for the second, `404` for none."""
     found = possible_routes(World.of(objects), gateway, asked)
     return ["404" if one is None else f"{one.route.name}/{one.rule}".removesuffix("/0") for one in found]

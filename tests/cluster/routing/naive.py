@@ -1,6 +1,6 @@
-"""Routing by brute force: every listener, route, rule and match is looked at, and the best one taken.
+"""Routing by brute force: every listener, route, rule and match is tried, and the best one taken.
 
-This is what Gateway API says, as directly as it can be written; it shares no code with the real thing.
+It follows the text of Gateway API as directly as possible; it shares no code with the real implementation.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def matches(match: RouteMatch, request: Request) -> bool:
 
 
 def choose(world: World, gateway: Gateway, request: Request) -> tuple[str, int] | None:
-    """The route and the number of the rule that a wholly known request takes."""
+    """The route and the number of the rule that a completely known request takes."""
     listener = listener_of(gateway, request)
     host: Any = request.get(HOST)
     best: tuple[Any, tuple[str, int]] | None = None

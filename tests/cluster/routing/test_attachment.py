@@ -1,4 +1,4 @@
-"""A route is attached where it asks to be and the listener lets it."""
+"""A route is attached to the parents that it names, if the listener allows it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eastgate.cluster import (
     WorldObject,
 )
 from eastgate.ir.labels import Operator
-from tests.cluster.routing.building import gateway, https, request, route, told
+from tests.cluster.routing.building import gateway, https, request, route, route_names
 
 TWO = gateway(Listener("one", 80, "HTTP"), Listener("two", 8080, "HTTP"))
 
@@ -39,7 +39,9 @@ PARENTS: list[tuple[str, ParentRef, list[int]]] = [
 @pytest.mark.parametrize(("_sentence", "parent", "ports"), PARENTS, ids=[row[0] for row in PARENTS])
 def test_a_route_is_where_its_parent_is(_sentence: str, parent: ParentRef, ports: list[int]) -> None:
     found = [
-        port for port in (80, 8080) if told([route("r", parents=(parent,))], request("GET /", "a", port), TWO) == ["r"]
+        port
+        for port in (80, 8080)
+        if route_names([route("r", parents=(parent,))], request("GET /", "a", port), TWO) == ["r"]
     ]
     assert found == ports
 
@@ -74,7 +76,7 @@ def test_a_listener_takes_the_routes_that_it_allows(
             Namespace("blog"),
             route("r", namespace=namespace),
         ]
-        assert told(objects, request("GET /", "a"), only) == (["r"] if expected else ["404"])
+        assert route_names(objects, request("GET /", "a"), only) == (["r"] if expected else ["404"])
 
 
 @pytest.mark.parametrize(
@@ -83,30 +85,30 @@ def test_a_listener_takes_the_routes_that_it_allows(
 )
 def test_only_http_and_https_listeners_have_http_routes(protocol: str, reads: bool) -> None:
     only = gateway(Listener("only", 80, protocol))
-    assert told([route("r")], request("GET /", "a", 80), only) == (["r"] if reads else ["404"])
+    assert route_names([route("r")], request("GET /", "a", 80), only) == (["r"] if reads else ["404"])
 
 
 def test_other_kinds_of_routes_are_not_asked() -> None:
     parents = (ParentRef("edge", "gw"),)
     others = [Route(kind, "edge", "r", (), parents) for kind in ("GRPCRoute", "TCPRoute", "TLSRoute")]
-    assert told(others, request("GET /", "a")) == ["404"]
+    assert route_names(others, request("GET /", "a")) == ["404"]
 
 
 def test_a_route_with_two_parents_is_attached_to_both_and_found_once() -> None:
     parents = (ParentRef("edge", "gw", section_name="one"), ParentRef("edge", "gw", port=8080), ParentRef("edge", "gw"))
-    assert told([route("r", parents=parents)], request("GET /", "a"), TWO) == ["r"]
+    assert route_names([route("r", parents=parents)], request("GET /", "a"), TWO) == ["r"]
 
 
 def test_a_gateway_without_listeners_and_a_port_without_listener_lead_nowhere() -> None:
-    assert told([route("r")], request("GET /", "a"), Gateway("edge", "gw")) == ["404"]
-    assert told([route("r")], request("GET /", "a", 81)) == ["404"]
+    assert route_names([route("r")], request("GET /", "a"), Gateway("edge", "gw")) == ["404"]
+    assert route_names([route("r")], request("GET /", "a", 81)) == ["404"]
 
 
 A, B = https("a", "a.example.com"), https("b", "*.example.com")
 TLS = https("pass", "p.example.com", protocol="TLS")
 SECURE = gateway(A, B, TLS)
 HANDSHAKES: list[tuple[str, str | object | None, str, str]] = [
-    # the SNI (...: not known), the host, what is reached
+    # the SNI (...: not known), the host, the result
     ("both the same", "a.example.com", "a.example.com", "a"),
     ("both the same, by a wildcard", "x.example.com", "y.example.com", "b"),
     ("the host is another listener's", "x.example.com", "a.example.com", "404"),
@@ -131,16 +133,16 @@ def test_over_tls_the_sni_and_the_host_must_choose_the_same_listener(
     _sentence: str, sni: str | object | None, host: str, reached: str
 ) -> None:
     routes = [route(name, parents=(ParentRef("edge", "gw", section_name=name),)) for name in "ab"]
-    assert told(routes, request("GET /", host, 443, sni), SECURE) == [reached]
+    assert route_names(routes, request("GET /", host, 443, sni), SECURE) == [reached]
 
 
-def test_without_tls_nobody_looks_at_the_sni() -> None:
-    assert told([route("r")], request("GET /", "a.com", sni="b.com")) == ["r"]
+def test_without_tls_the_sni_does_not_matter() -> None:
+    assert route_names([route("r")], request("GET /", "a.com", sni="b.com")) == ["r"]
 
 
 def test_on_a_port_with_and_without_tls_the_sni_tells_which() -> None:
     both = gateway(Listener("plain", 80, "HTTP"), https("secure", port=80))
     routes = [route(name, parents=(ParentRef("edge", "gw", section_name=name),)) for name in ("plain", "secure")]
-    assert told(routes, request("GET /", "a.com", 80, None), both) == ["plain"]
-    assert told(routes, request("GET /", "a.com", 80, "a.com"), both) == ["secure"]
-    assert told(routes, request("GET /", "a.com", 80), both) == ["plain", "secure"]
+    assert route_names(routes, request("GET /", "a.com", 80, None), both) == ["plain"]
+    assert route_names(routes, request("GET /", "a.com", 80, "a.com"), both) == ["secure"]
+    assert route_names(routes, request("GET /", "a.com", 80), both) == ["plain", "secure"]

@@ -1,4 +1,4 @@
-"""What the rule that is taken leads to."""
+"""Backends of the chosen rule."""
 
 from __future__ import annotations
 

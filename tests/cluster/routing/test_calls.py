@@ -1,11 +1,11 @@
-"""GRPCRoutes: which calls their matches mean, in which order, and beside HTTPRoutes. With upstream's own examples."""
+"""GRPCRoutes: matches of calls, their order, and routing beside HTTPRoutes. With upstream's own examples."""
 
 from __future__ import annotations
 
 import pytest
 
 from eastgate.cluster import AllowedRoutes, GrpcMatch, GrpcRule, Listener, ParentRef, Route, ValueMatch
-from tests.cluster.routing.building import gateway, request, route, rule, told
+from tests.cluster.routing.building import gateway, request, route, route_names, rule
 
 ECHO = "gateway_api_conformance.echo_basic.grpcecho.GrpcEcho"
 GRPC_KIND = ("gateway.networking.k8s.io", "GRPCRoute")
@@ -43,17 +43,17 @@ MATCHES: list[tuple[str, GrpcMatch, str, bool]] = [
 
 @pytest.mark.parametrize(("_sentence", "match", "asked", "matches"), MATCHES, ids=[row[0] for row in MATCHES])
 def test_the_calls_that_a_match_means(_sentence: str, match: GrpcMatch, asked: str, matches: bool) -> None:
-    assert told([calls("r", match)], request(asked, "a")) == ["r" if matches else "404"]
+    assert route_names([calls("r", match)], request(asked, "a")) == ["r" if matches else "404"]
 
 
 def test_a_rule_without_matches_is_for_every_call() -> None:
-    assert told([calls("r")], request("POST /a.B/C", "a")) == ["r"]
+    assert route_names([calls("r")], request("POST /a.B/C", "a")) == ["r"]
 
 
 def test_exact_methods_as_upstream_tests_them() -> None:
     routes = [calls("r", GrpcMatch(ECHO, "Echo"), GrpcMatch(ECHO, "EchoTwo"))]
     asked = [request(f"POST /{ECHO}/{method}", "a") for method in ("Echo", "EchoTwo", "EchoThree")]
-    assert [told(routes, each) for each in asked] == [["r"], ["r/1"], ["404"]]
+    assert [route_names(routes, each) for each in asked] == [["r"], ["r/1"], ["404"]]
 
 
 HEADERS: list[tuple[dict[str, str], str]] = [
@@ -75,7 +75,7 @@ def test_headers_as_upstream_tests_them(given: dict[str, str], taken: str) -> No
     rules = [headers(version="one"), headers(version="two"), headers(version="two", color="orange")]
     one_of = (headers(color="blue"), headers(color="green")), (headers(color="red"), headers(color="yellow"))
     asked = request(f"POST /{ECHO}/Echo", "a", headers={"version": None, "color": None, **given})
-    assert told([calls("r", *rules, *one_of)], asked) == [taken]
+    assert route_names([calls("r", *rules, *one_of)], asked) == [taken]
 
 
 LISTENERS = gateway(
@@ -91,7 +91,7 @@ HOSTS += [("multiple.prefixes.foo.com", "v4"), ("foo.com", "404"), ("no.matching
 @pytest.mark.parametrize(("host", "taken"), HOSTS)
 def test_hostnames_of_listeners_as_upstream_tests_them(host: str, taken: str) -> None:
     routes = [calls(f"v{number}", section=str(number)) for number in range(1, 5)]
-    assert told(routes, request(f"POST /{ECHO}/Echo", host), LISTENERS) == [taken]
+    assert route_names(routes, request(f"POST /{ECHO}/Echo", host), LISTENERS) == [taken]
 
 
 ORDER: list[tuple[str, list[Route], str]] = [
@@ -112,7 +112,7 @@ ORDER: list[tuple[str, list[Route], str]] = [
 @pytest.mark.parametrize(("_sentence", "routes", "taken"), ORDER, ids=[row[0] for row in ORDER])
 def test_the_order_of_matches(_sentence: str, routes: list[Route], taken: str) -> None:
     asked = request("POST /a.B/Get", "h.x", headers={"v": "1", "w": "2"})
-    assert told(routes, asked) == [taken]
+    assert route_names(routes, asked) == [taken]
 
 
 def web(name: str, *hosts: str, created: str | None = None) -> Route:
@@ -138,22 +138,22 @@ CONFLICTS: list[tuple[str, list[Route], str]] = [
 def test_an_http_route_and_a_grpc_route_do_not_share_a_hostname(
     _sentence: str, routes: list[Route], taken: str
 ) -> None:
-    assert told(routes, request("POST /a.B/Get", "a.x")) == [taken]
+    assert route_names(routes, request("POST /a.B/Get", "a.x")) == [taken]
 
 
 def test_a_route_that_is_not_accepted_takes_no_other_host_either() -> None:
     routes = [web("h", "a.x", created="2020-01-01"), calls("g", hosts=("*.x",)), web("i", "b.x")]
-    assert told(routes, request("POST /a.B/Get", "c.x")) == ["404"]
-    assert told(routes, request("POST /a.B/Get", "b.x")) == ["i"]
+    assert route_names(routes, request("POST /a.B/Get", "c.x")) == ["404"]
+    assert route_names(routes, request("POST /a.B/Get", "b.x")) == ["i"]
 
 
 def test_on_another_listener_there_is_no_conflict() -> None:
     two = gateway(Listener("1", 80, "HTTP"), Listener("2", 81, "HTTP"))
     routes = [route("h", parents=(ParentRef("edge", "gw", section_name="1"),)), calls("g", section="2")]
-    assert told(routes, request("POST /a.B/C", "a", 80), two) == ["h"]
-    assert told(routes, request("POST /a.B/C", "a", 81), two) == ["g"]
+    assert route_names(routes, request("POST /a.B/C", "a", 80), two) == ["h"]
+    assert route_names(routes, request("POST /a.B/C", "a", 81), two) == ["g"]
 
 
 def test_a_listener_that_allows_only_grpc_routes_has_no_others() -> None:
     only = gateway(Listener("1", 80, "HTTP", allowed_routes=AllowedRoutes(kinds=(GRPC_KIND,))))
-    assert told([web("a", created="2020-01-01"), calls("g")], request("POST /a.B/C", "a"), only) == ["g"]
+    assert route_names([web("a", created="2020-01-01"), calls("g")], request("POST /a.B/C", "a"), only) == ["g"]

@@ -1,4 +1,4 @@
-"""On generated gateways: the rule that brute force finds; for what is unknown, every rule that some value leads to."""
+"""On generated gateways: the rule of the brute-force search; for unknown values, every rule for some value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from eastgate.ir.attributes import HOST, METHOD, PATH, PORT, SNI, Attribute, hea
 from tests.cluster.routing import naive
 from tests.cluster.routing.building import possible_routes
 
-# Few names, so that they meet; and for each attribute a value of every kind that they can tell apart.
+# Few names, so that they overlap; and for each attribute a value of every class that they distinguish.
 HOSTNAMES = ["a.b.c", "b.c", "*.b.c", "*.c", "x.y"]
 HOSTS = [*HOSTNAMES[:2], "z.b.c", "z.z.b.c", "z.c", "x.y", "c", None]
 NAMED_PATHS, PREFIXES = ["/", "/a", "/a/", "/a/b", "/a/b/c", "/b", "/ab", "/a/ab"], ["/", "/a", "/a/", "/a/b", "/b"]
@@ -121,7 +121,7 @@ def world_of(routes: list[Route], blue: bool) -> World:
     return World.of([*routes, Namespace("shop", {"team": "blue"} if blue else {})])
 
 
-def told(world: World, gateway: Gateway, request: Request) -> list[tuple[str, int] | None]:
+def chosen_rules(world: World, gateway: Gateway, request: Request) -> list[tuple[str, int] | None]:
     return [None if one is None else (one.route.key, one.rule) for one in possible_routes(world, gateway, request)]
 
 
@@ -137,11 +137,11 @@ def test_a_wholly_known_request_takes_the_rule_that_brute_force_finds(
     listener: int,
     sni: object,
 ) -> None:
-    """Mostly a request that some listener takes, with the host for its SNI (...)."""
+    """Mostly a request that some listener accepts, with the host for its SNI (...)."""
     world = world_of(routes, blue)
     port = gateway.listeners[min(listener, len(gateway.listeners) - 1)].port
     request = Request({**known, PORT: port, SNI: sni if sni is None or isinstance(sni, str) else known[HOST]})
-    assert told(world, gateway, request) == [naive.choose(world, gateway, request)]
+    assert chosen_rules(world, gateway, request) == [naive.choose(world, gateway, request)]
 
 
 def completed(
@@ -180,7 +180,7 @@ def test_what_is_possible_is_what_some_completion_takes(
     world = world_of(routes, True)
     rest: dict[Attribute, Known] = {one: value for one, value in known.items() if one not in unknown}
     rest |= {PORT: port} if port else {}
-    found = told(world, gateway, Request(rest))
+    found = chosen_rules(world, gateway, Request(rest))
     assert len(found) == len(set(found))
     assert set(found) == completed(world, gateway, rest, unknown)
 
@@ -197,4 +197,4 @@ def test_with_expressions_what_some_completion_takes_is_possible(
 ) -> None:
     world = world_of(routes, True)
     rest: dict[Attribute, Known] = {one: value for one, value in known.items() if one not in unknown}
-    assert set(told(world, gateway, Request(rest))) >= completed(world, gateway, rest, unknown)
+    assert set(chosen_rules(world, gateway, Request(rest))) >= completed(world, gateway, rest, unknown)

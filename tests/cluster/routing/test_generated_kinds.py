@@ -1,4 +1,4 @@
-"""On generated gateways with HTTPRoutes, GRPCRoutes and TLSRoutes: the rule that brute force finds."""
+"""On generated gateways with HTTPRoutes, GRPCRoutes and TLSRoutes: the rule of the brute-force search."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def has(route: Route, host: str | None) -> bool:
 
 
 def accepted(asking: list[Route], listener: Listener) -> list[Route]:
-    """The routes that a listener accepts: an older one refuses all of the other kind that a host means too."""
+    """The routes that a listener accepts: an older route excludes all routes of the other kind with a common host."""
     hosts = [host for host in HOSTS if naive.means(listener.hostname, host)]
     taken: list[Route] = []
     for route in sorted(asking, key=age):

@@ -6,10 +6,10 @@ import pytest
 
 from eastgate.cluster import Listener, ParentRef
 from eastgate.cluster.routing.hostnames import comparable, hostnames_of, intersect, sample_host, specificity
-from tests.cluster.routing.building import gateway, request, route, told
+from tests.cluster.routing.building import gateway, request, route, route_names
 
 HOSTS: list[tuple[str, str, bool]] = [
-    # a hostname, a host, whether the one means the other
+    # a hostname, a host, whether the hostname matches the host
     ("www.example.com", "www.example.com", True),
     ("www.example.com", "WWW.Example.COM", True),
     ("www.example.com", "www.example.com:8443", True),
@@ -28,15 +28,15 @@ HOSTS: list[tuple[str, str, bool]] = [
 
 @pytest.mark.parametrize(("hostname", "host", "meant"), HOSTS)
 def test_a_wildcard_means_one_or_more_labels_and_not_the_domain_itself(hostname: str, host: str, meant: bool) -> None:
-    assert told([route("r", hosts=[hostname])], request("GET /", host)) == (["r"] if meant else ["404"])
+    assert route_names([route("r", hosts=[hostname])], request("GET /", host)) == (["r"] if meant else ["404"])
     only = gateway(Listener("only", 80, "HTTP", hostname))
-    assert told([route("r")], request("GET /", host), only) == (["r"] if meant else ["404"])
+    assert route_names([route("r")], request("GET /", host), only) == (["r"] if meant else ["404"])
 
 
 def test_a_request_without_a_host_is_for_those_who_name_none() -> None:
     routes = [route("any"), route("one", hosts=["a.com", "*.com"])]
-    assert told(routes, request("GET /", None)) == ["any"]
-    assert told(routes, request("GET /", "")) == ["any"]
+    assert route_names(routes, request("GET /", None)) == ["any"]
+    assert route_names(routes, request("GET /", "")) == ["any"]
 
 
 def test_hostnames_come_in_the_order_of_their_specificity() -> None:
@@ -75,7 +75,7 @@ def test_only_the_routes_of_the_most_specific_listener_count(
     routes = [
         route(name, f"/{name}", hosts=hosts, parents=(ParentRef("edge", "gw", section_name=name),)) for name in NAMES
     ]
-    assert told(routes, request(f"GET /{path}", host), LISTENERS) == ([path] if path == listener else ["404"])
+    assert route_names(routes, request(f"GET /{path}", host), LISTENERS) == ([path] if path == listener else ["404"])
 
 
 def test_a_more_specific_hostname_goes_before_a_longer_path() -> None:
@@ -84,9 +84,9 @@ def test_a_more_specific_hostname_goes_before_a_longer_path() -> None:
         route("wild", "/a/b", hosts=["*.example.com"]),
         route("exact", "/a", hosts=["x.example.com"]),
     ]
-    assert told(routes, request("GET /a/b", "x.example.com")) == ["exact"]
-    assert told(routes, request("GET /a/b", "y.example.com")) == ["wild"]
-    assert told(routes, request("GET /a/b", "example.com")) == ["any"]
+    assert route_names(routes, request("GET /a/b", "x.example.com")) == ["exact"]
+    assert route_names(routes, request("GET /a/b", "y.example.com")) == ["wild"]
+    assert route_names(routes, request("GET /a/b", "example.com")) == ["any"]
 
 
 def test_where_the_more_specific_hostname_has_no_rule_the_next_one_is_asked() -> None:
@@ -95,20 +95,20 @@ def test_where_the_more_specific_hostname_has_no_rule_the_next_one_is_asked() ->
         route("wild", "/wild", hosts=["*.example.com"]),
         route("exact", "/a", hosts=["x.example.com"]),
     ]
-    assert told(routes, request("GET /wild", "x.example.com")) == ["wild"]
-    assert told(routes, request("GET /z", "x.example.com")) == ["any"]
+    assert route_names(routes, request("GET /wild", "x.example.com")) == ["wild"]
+    assert route_names(routes, request("GET /z", "x.example.com")) == ["any"]
 
 
 def test_the_longer_wildcard_goes_first_also_where_the_listener_makes_both_alike() -> None:
     only = gateway(Listener("only", 80, "HTTP", "a.b.com"))
     routes = [route("a-short", hosts=["*.com"]), route("b-long", hosts=["*.b.com"]), route("c-none")]
-    assert told(routes, request("GET /", "a.b.com"), only) == ["b-long"]
+    assert route_names(routes, request("GET /", "a.b.com"), only) == ["b-long"]
 
 
-def test_listeners_that_nothing_tells_apart_serve_nothing() -> None:
+def test_indistinguishable_listeners_serve_nothing() -> None:
     twins = gateway(Listener("a", 80, "HTTP", "a.com"), Listener("b", 80, "http", "A.com"), Listener("c", 80, "HTTP"))
-    assert told([route("r")], request("GET /", "b.com"), twins) == ["r"]
-    assert told([route("r")], request("GET /", "a.com"), gateway(*twins.listeners[:2])) == ["404"]
+    assert route_names([route("r")], request("GET /", "b.com"), twins) == ["r"]
+    assert route_names([route("r")], request("GET /", "a.com"), gateway(*twins.listeners[:2])) == ["404"]
 
 
 MEETING = [("a.b.c", "a.b.c"), ("a.b.c", "*.b.c"), ("a.b.c", "*.c"), ("*.b.c", "*.c"), ("*.b.c", None), (None, None)]

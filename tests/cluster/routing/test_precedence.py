@@ -1,11 +1,11 @@
-"""Of several rules that match, Gateway API says which one is taken."""
+"""The rule that Gateway API chooses among several matching ones."""
 
 from __future__ import annotations
 
 import pytest
 
 from eastgate.cluster import AllowedRoutes, Listener, Route, RoutesFrom
-from tests.cluster.routing.building import gateway, match, request, route, rule, told
+from tests.cluster.routing.building import gateway, match, request, route, route_names, rule
 
 PATHS: list[tuple[str, str, bool]] = [
     # a path as a match has it, the path of a request, whether it matches
@@ -40,11 +40,11 @@ PATHS: list[tuple[str, str, bool]] = [
 def test_a_path_is_compared_exactly_or_by_whole_segments_or_by_an_expression_for_all_of_it(
     written: str, path: str, matches: bool
 ) -> None:
-    assert told([route("r", written)], request(f"GET {path}", "a")) == (["r"] if matches else ["404"])
+    assert route_names([route("r", written)], request(f"GET {path}", "a")) == (["r"] if matches else ["404"])
 
 
 def test_the_prefix_of_everything_needs_no_path() -> None:
-    assert told([route("r", "/")], request("OPTIONS", "a")) == ["r"]
+    assert route_names([route("r", "/")], request("OPTIONS", "a")) == ["r"]
 
 
 VALUES: list[tuple[str, dict[str, str], dict[str, str | None], bool]] = [
@@ -62,16 +62,16 @@ VALUES: list[tuple[str, dict[str, str], dict[str, str | None], bool]] = [
 def test_a_header_has_the_value_or_matches(
     _sentence: str, asked: dict[str, str], has: dict[str, str | None], matches: bool
 ) -> None:
-    found = told([route("r", rule(match("", **asked)))], request("GET /", "a", headers=has))
+    found = route_names([route("r", rule(match("", **asked)))], request("GET /", "a", headers=has))
     assert found == (["r"] if matches else ["404"])
 
 
 def test_methods_and_query_parameters_must_be_equal() -> None:
     routes = [route("r", "POST /a ?v=1")]
-    assert told(routes, request("POST /a", "a", queries={"v": "1"})) == ["r"]
-    assert told(routes, request("post /a", "a", queries={"v": "1"})) == ["404"]
-    assert told(routes, request("POST /a", "a", queries={"v": "2"})) == ["404"]
-    assert told(routes, request("POST /a", "a", queries={"v": None})) == ["404"]
+    assert route_names(routes, request("POST /a", "a", queries={"v": "1"})) == ["r"]
+    assert route_names(routes, request("post /a", "a", queries={"v": "1"})) == ["404"]
+    assert route_names(routes, request("POST /a", "a", queries={"v": "2"})) == ["404"]
+    assert route_names(routes, request("POST /a", "a", queries={"v": None})) == ["404"]
 
 
 HEADERS = {"x-a": "1", "x-b": "1", "x-c": "1"}
@@ -102,19 +102,19 @@ ORDER: list[tuple[str, list[Route]]] = [
 @pytest.mark.parametrize("turned", [False, True])
 def test_the_first_of_these_is_taken(_sentence: str, routes: list[Route], turned: bool) -> None:
     asked = request("GET /a/b", "a", headers=HEADERS, queries={"q": "1", "r": "1"})
-    assert told(routes[::-1] if turned else routes, asked) == [routes[0].name]
+    assert route_names(routes[::-1] if turned else routes, asked) == [routes[0].name]
 
 
 def test_within_a_route_the_better_match_is_taken_and_of_equals_the_first_rule() -> None:
     routes = [route("r", "/a", rule("=/x", "/a/b"), "/a/b")]
-    assert told(routes, request("GET /a/b/c", "a")) == ["r/1"]
-    assert told(routes, request("GET /a/c", "a")) == ["r"]
+    assert route_names(routes, request("GET /a/b/c", "a")) == ["r/1"]
+    assert route_names(routes, request("GET /a/c", "a")) == ["r"]
 
 
 def test_names_are_compared_with_their_namespaces() -> None:
     everyone = gateway(Listener("only", 80, "HTTP", None, AllowedRoutes(RoutesFrom.ALL)))
     routes = [route("a", namespace="shop"), route("b", namespace="blog")]
-    assert told(routes, request("GET /", "a"), everyone) == ["b"]
+    assert route_names(routes, request("GET /", "a"), everyone) == ["b"]
 
 
 # The table of Gateway API's own conformance suite (HTTPRouteHeaderMatching), by rule.
@@ -141,5 +141,5 @@ MATCHING = route(
         ({"version": None, "color": "purple"}, "404"),
     ],
 )
-def test_headers_are_told_apart(headers: dict[str, str | None], taken: str) -> None:
-    assert told([MATCHING], request("GET /", "a", headers=headers)) == [taken]
+def test_headers_are_distinguished(headers: dict[str, str | None], taken: str) -> None:
+    assert route_names([MATCHING], request("GET /", "a", headers=headers)) == [taken]

@@ -1,4 +1,4 @@
-"""TLS that is led on as it is: the SNI chooses the listener, and the TLSRoute."""
+"""Forwarded TLS: the SNI chooses the listener, and the TLSRoute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eastgate.cluster import (
     World,
 )
 from eastgate.cluster.routing.journey import through_gateway, through_route
-from tests.cluster.routing.building import gateway, https, possible_routes, request, route, told
+from tests.cluster.routing.building import gateway, https, possible_routes, request, route, route_names
 
 
 def passthrough(name: str, hostname: str | None = None, port: int = 443) -> Listener:
@@ -31,7 +31,7 @@ def tls(name: str, *hosts: str, to: str = "web", gateway: str = "gw") -> Route:
 
 EXACT, WILDCARD = "abc.example.com", "*.example.com"
 INTERSECTIONS: list[tuple[str | None, list[Route], dict[str, str]]] = [
-    # the hostname of the listener, the routes, where each SNI leads: as upstream tests them
+    # the hostname of the listener, the routes, the destination of each SNI: as upstream tests them
     (EXACT, [tls("r", WILDCARD)], {"abc.example.com": "r", "def.example.com": "404", "example.com": "404"}),
     (
         WILDCARD,
@@ -46,7 +46,7 @@ INTERSECTIONS: list[tuple[str | None, list[Route], dict[str, str]]] = [
 @pytest.mark.parametrize(("hostname", "routes", "led"), INTERSECTIONS)
 def test_hostnames_as_upstream_tests_them(hostname: str | None, routes: list[Route], led: dict[str, str]) -> None:
     of = gateway(passthrough("l", hostname))
-    assert {sni: told(routes, request(sni=sni, port=443), of) for sni in led} == {
+    assert {sni: route_names(routes, request(sni=sni, port=443), of) for sni in led} == {
         sni: [taken] for sni, taken in led.items()
     }
 
@@ -56,19 +56,19 @@ ROUTES = [tls("t", "a.x"), route("r")]
 
 
 def test_the_sni_decides_whatever_the_host_is() -> None:
-    assert told(ROUTES, request("GET /", "b.x", 443, "a.x"), MIXED) == ["t"]
-    assert told(ROUTES, request("GET /", "b.x", 443, "b.x"), MIXED) == ["r"]
+    assert route_names(ROUTES, request("GET /", "b.x", 443, "a.x"), MIXED) == ["t"]
+    assert route_names(ROUTES, request("GET /", "b.x", 443, "b.x"), MIXED) == ["r"]
 
 
 def test_an_sni_that_is_not_known_may_be_that_of_the_host() -> None:
-    assert sorted(told(ROUTES, request("GET /", "a.x", 443), MIXED)) == ["r", "t"]
-    assert told(ROUTES, request("GET /", "b.x", 443), MIXED) == ["r"]
-    assert told([tls("t", "a.x")], request("GET /", "a.x", 443), gateway(passthrough("p"))) == ["t"]
+    assert sorted(route_names(ROUTES, request("GET /", "a.x", 443), MIXED)) == ["r", "t"]
+    assert route_names(ROUTES, request("GET /", "b.x", 443), MIXED) == ["r"]
+    assert route_names([tls("t", "a.x")], request("GET /", "a.x", 443), gateway(passthrough("p"))) == ["t"]
 
 
 def test_an_http_route_is_not_attached_to_tls_nor_a_tls_route_to_https() -> None:
-    assert told([route("r")], request("GET /", "a.x", 443, "a.x"), gateway(passthrough("p"))) == ["404"]
-    assert told([tls("t", "a.x")], request("GET /", "a.x", 443, "a.x"), gateway(https("h"))) == ["404"]
+    assert route_names([route("r")], request("GET /", "a.x", 443, "a.x"), gateway(passthrough("p"))) == ["404"]
+    assert route_names([tls("t", "a.x")], request("GET /", "a.x", 443, "a.x"), gateway(https("h"))) == ["404"]
 
 
 def test_on_such_a_way_no_http_is_seen() -> None:
@@ -89,7 +89,7 @@ def test_a_route_can_be_asked_about() -> None:
 
 
 def test_a_gateway_without_tls_routes_leads_nowhere() -> None:
-    assert told([], request(sni="a.x", port=443), Gateway("edge", "gw", (passthrough("p"),))) == ["404"]
+    assert route_names([], request(sni="a.x", port=443), Gateway("edge", "gw", (passthrough("p"),))) == ["404"]
 
 
 def test_a_question_about_whichever_hosts_there_are_is_about_those_whose_http_is_seen() -> None:
@@ -101,7 +101,7 @@ def test_a_question_about_whichever_hosts_there_are_is_about_those_whose_http_is
     assert [way.hides_http for way in through_gateway(only, request("POST /"), world, is_message=True)] == [True]
 
 
-def test_routes_of_one_name_are_told_apart() -> None:
+def test_routes_of_one_name_are_distinguished() -> None:
     of = gateway(passthrough("p"), Listener("h", 80, "HTTP"))
     calls = Route("GRPCRoute", "edge", "t", ("a.x",), (ParentRef("edge", "gw"),), grpc_rules=(GrpcRule(),))
     taken = possible_routes(World.of([tls("t", "a.x"), calls]), of, request("POST /", "a.x"))

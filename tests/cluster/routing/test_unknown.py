@@ -1,4 +1,4 @@
-"""What a request leaves open is answered with every rule that could be chosen, and with no other."""
+"""A partial request has every rule that could be chosen as answer, and no other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from eastgate.cluster.targets import GatewayNamed
 from eastgate.ir import ALWAYS, Request
 from eastgate.ir.symbolic.reaching import Effort, reachable
 from eastgate.ir.symbolic.trees import Entry
-from tests.cluster.routing.building import gateway, match, request, route, rule, told
+from tests.cluster.routing.building import gateway, match, request, route, route_names, rule
 
 TABLE: list[tuple[str, list[Route], Request, list[str]]] = [
     ("a method that is not known", [route("r", "GET /a", "/a")], request("/a", "h"), ["r", "r/1"]),
@@ -66,28 +66,28 @@ TABLE: list[tuple[str, list[Route], Request, list[str]]] = [
 def test_every_rule_that_could_be_chosen_is_named_in_order(
     _sentence: str, routes: list[Route], asked: Request, expected: list[str]
 ) -> None:
-    assert told(routes, asked) == expected
+    assert route_names(routes, asked) == expected
 
 
 def test_a_port_that_is_not_known_is_one_of_the_listeners() -> None:
     two = gateway(Listener("one", 80, "HTTP", "a.com"), Listener("two", 8080, "HTTP", "b.com"))
     routes = [route("a", hosts=["a.com"]), route("b", hosts=["b.com"])]
-    assert told(routes, request("GET /", "a.com", 80), two) == ["a"]
-    assert told(routes, request("GET /", "a.com", 8080), two) == ["404"]
-    assert told(routes, request("GET /", "a.com"), two) == ["a", "404"]
+    assert route_names(routes, request("GET /", "a.com", 80), two) == ["a"]
+    assert route_names(routes, request("GET /", "a.com", 8080), two) == ["404"]
+    assert route_names(routes, request("GET /", "a.com"), two) == ["a", "404"]
 
 
 def test_a_host_that_is_not_known_may_choose_any_listener() -> None:
     two = gateway(Listener("one", 80, "HTTP", "*.a.com"), Listener("two", 80, "HTTP", "x.a.com"))
-    assert told([route("r", hosts=["x.a.com"])], request("GET /"), two) == ["r", "404"]
-    assert told([route("r"), route("s", hosts=["*.com"])], request("GET /"), two) == ["s", "404"]
+    assert route_names([route("r", hosts=["x.a.com"])], request("GET /"), two) == ["r", "404"]
+    assert route_names([route("r"), route("s", hosts=["*.com"])], request("GET /"), two) == ["s", "404"]
 
 
 def test_headers_that_only_one_rule_looks_at_are_forgotten_after_it() -> None:
-    """Else there would be 3 to the power of 100 ways, and the search would give way to the simpler answer."""
+    """Otherwise there would be 3 to the power of 100 ways, and the search would give up for the simpler answer."""
     routes = [route(f"r{n:03}", rule(match("", **{f"a{n}": "1", f"b{n}": "1"}))) for n in range(100)]
     twins = [route("x", rule(match("", z="1"))), route("y", rule(match("", z="1")))]
-    assert told([*routes, *twins], request("GET /", "h")) == [*(one.name for one in routes), "x", "404"]
+    assert route_names([*routes, *twins], request("GET /", "h")) == [*(one.name for one in routes), "x", "404"]
 
 
 def test_a_search_that_becomes_long_names_all_that_is_not_excluded() -> None:

@@ -1,4 +1,4 @@
-"""What the conformance tests of Gateway API demand of HTTPRoutes: which rule a request takes. Named after theirs."""
+"""The rules that requests take in the conformance tests of Gateway API for HTTPRoutes. Named after those tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eastgate.cluster import (
     RouteBackend,
     World,
 )
-from tests.cluster.routing.building import GATEWAY, gateway, match, possible_routes, request, route, rule, told
+from tests.cluster.routing.building import GATEWAY, gateway, match, possible_routes, request, route, route_names, rule
 
 
 def at(section: str, name: str, *rules: str, hosts: tuple[str, ...] = ()) -> Route:
@@ -98,7 +98,7 @@ ISOLATED_HOSTS = {
 }
 
 ROWS: list[tuple[str, list[Route], Gateway, str, str, dict[str, str], str]] = [
-    # a test, routes, a gateway, a request: line, host and headers; what it takes
+    # a test, routes, a gateway, a request: line, host and headers; the chosen rule
     *(
         ("HTTPRouteMatching", MATCHING, GATEWAY, f"GET {path}", "a", headers, taken)
         for path, headers, taken in [
@@ -229,7 +229,7 @@ def test_a_request_takes_the_rule_that_upstream_expects(
     _test: str, routes: list[Route], of: Gateway, line: str, host: str, headers: dict[str, str], taken: str
 ) -> None:
     asked = request(line, host, 80, headers={"version": None, "color": None, **headers})
-    assert told(routes, asked, of) == [taken]
+    assert route_names(routes, asked, of) == [taken]
 
 
 PARAMETERS: list[tuple[dict[str, str], str]] = [
@@ -246,7 +246,7 @@ PARAMETERS: list[tuple[dict[str, str], str]] = [
 @pytest.mark.parametrize(("given", "taken"), PARAMETERS)
 def test_query_parameters_as_upstream_expects(given: dict[str, str], taken: str) -> None:
     asked = request("GET /", "a", queries={"animal": None, "color": None, "ANIMAL": None, **given})
-    assert told(QUERIES, asked) == [taken]
+    assert route_names(QUERIES, asked) == [taken]
 
 
 def test_of_weights_those_above_zero_count() -> None:

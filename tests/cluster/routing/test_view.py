@@ -1,4 +1,4 @@
-"""Who walks the table by virtual hosts comes to the rules that a request comes to."""
+"""A walk of the table by virtual hosts finds the rules that requests take."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cluster.routing.test_streams import passthrough, tls
 
 
 def walked(table: RoutingTable, asked: Request, host: str | None, port: int, tls: bool) -> Routed | None:
-    """The rule of a wholly known request, by the public view alone."""
+    """The rule of a completely known request, by the public view alone."""
     for group in table.groups:
         if (group.port, group.tls) == (port, tls):
             by_hostname = {virtual.hostname: virtual for virtual in group.virtual_hosts()}

@@ -1,4 +1,4 @@
-"""A small shop, and the answers about it beside whatever else is in the folder."""
+"""A small shop, and the answers about it with further manifests in the folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies that select by labels which a cluster adds to pods: nobody can tell whether they apply to a template's."""
+"""Policies that select by labels which a cluster adds to pods: their effect on pods of a template is unknown."""
 
 from __future__ import annotations
 

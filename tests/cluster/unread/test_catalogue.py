@@ -1,4 +1,4 @@
-"""Every kind of the catalogue is told of, and none of them refuses the rest of a folder."""
+"""Every kind of the catalogue is reported, and none stops the reading of a folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def written(kind: UnreadKind, spec: str | None = None) -> str:
 
 def question(kind: UnreadKind) -> tuple[str, ...]:
     if kind.target_field in ISOLATING:
-        return BANK_TO_CART  # what is in one group is not cut off from it
+        return BANK_TO_CART  # members of one group reach each other
     return TO_GATEWAY if kind.plane is EnforcementPlane.GATEWAY else WEB_TO_CART
 
 
@@ -48,14 +48,14 @@ def named(kind: UnreadKind) -> str:
 @pytest.mark.parametrize("kind", ACTIVE, ids=named)
 def test_an_allow_beside_it_is_never_a_plain_one(kind: UnreadKind, run: Run) -> None:
     result = run(written(kind), "check", *question(kind), "-o", "json")
-    told = json.loads(result.stdout)
+    data = json.loads(result.stdout)
     if kind.target_field is TargetField.UNKNOWN:
         assert result.exit_code == 2
-        assert told["diagnostics"][0]["code"] == "EG0121"
+        assert data["diagnostics"][0]["code"] == "EG0121"
     else:
         assert result.exit_code == 3
-        assert (told["verdict"], told["complete"]) == ("allow", False)
-        [met] = told["unconsidered"]
+        assert (data["verdict"], data["complete"]) == ("allow", False)
+        [met] = data["unconsidered"]
         assert (met["group"], met["kind"], met["can"]) == (kind.group, kind.kind, kind.effect)
         assert (met["file"], met["line"]) == ("more.yaml", 1)
 
@@ -63,7 +63,7 @@ def test_an_allow_beside_it_is_never_a_plain_one(kind: UnreadKind, run: Run) -> 
 @pytest.mark.parametrize("kind", [kind for kind in ACTIVE if kind.target_field in SPECS], ids=named)
 def test_a_target_that_cannot_be_read_gives_no_answer_in_its_namespace(kind: UnreadKind, run: Run) -> None:
     if kind.kind == "ServiceMeshMember":
-        return  # its namespace is all that it says
+        return  # its namespace is its only target
     broken = (
         "{members: 1, podSelector: 1, endpointSelector: 1, subject: 1, selector: 1, workloadSelector: 1, targetRefs: 1}"
     )
@@ -78,7 +78,7 @@ def test_it_is_no_error_of_the_folder(kind: UnreadKind, run: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.effect is UnreadEffect.NONE], ids=named)
-def test_what_does_nothing_is_not_told_of(kind: UnreadKind, run: Run) -> None:
+def test_a_kind_without_effect_is_not_reported(kind: UnreadKind, run: Run) -> None:
     result = run(written(kind), "check", *WEB_TO_CART)
     assert (result.exit_code, "not considered" in result.output) == (0, False)
 
@@ -99,12 +99,12 @@ def test_every_kind_is_listed_once_and_written_as_definitions_write_it() -> None
         ("cilium.io/v2", "CiliumNetworkPolicies"),
     ],
 )
-def test_a_kind_that_nobody_knows_and_that_sounds_so_gives_no_answer(api_version: str, kind: str, run: Run) -> None:
+def test_an_unknown_kind_with_the_name_of_a_policy_gives_no_answer(api_version: str, kind: str, run: Run) -> None:
     result = run(
         f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: one, namespace: shop}}\n", "check", *WEB_TO_CART
     )
     assert result.exit_code == 2
-    assert "write apiVersion" not in result.output  # it is no misspelling of ours
+    assert "write apiVersion" not in result.output  # no misspelling of a known kind
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One rule for all commands: what is said, the JSON and the exit status."""
+"""One rule for all commands: the output, the JSON and the exit status."""
 
 from __future__ import annotations
 
@@ -97,26 +97,26 @@ def test_a_deny_that_may_become_an_allow_is_qualified(run: Run) -> None:
         (None, KYVERNO + CLOSED, 1),
     ],
 )
-def test_unread_says_what_becomes_of_the_answer(unread: str | None, manifest: str, status: int, run: Run) -> None:
+def test_unread_sets_the_treatment_of_the_answer(unread: str | None, manifest: str, status: int, run: Run) -> None:
     words = ("--unread", unread) if unread else ()
     result = run(manifest, "check", *WEB_TO_CART, *words)
     assert result.exit_code == status
     if unread == "ignore":
         assert result.output == "ALLOW  no policy targets shop/cart\n"
-    told = json.loads(run(manifest, "check", *WEB_TO_CART, *words, "-o", "json").stdout)
+    data = json.loads(run(manifest, "check", *WEB_TO_CART, *words, "-o", "json").stdout)
     if status != 2:
-        assert told["unconsidered"]  # silent or not
-        assert told["complete"] is (status == 1)
+        assert data["unconsidered"]  # silent or not
+        assert data["complete"] is (status == 1)
     else:
-        assert (told["verdict"], told["diagnostics"][-1]["code"]) == (None, "EG0121")
+        assert (data["verdict"], data["diagnostics"][-1]["code"]) == (None, "EG0121")
 
 
 def test_describe_says_it_and_ends_with_3(run: Run) -> None:
     result = run(SELECTING, "describe", "pod", "cart")
     assert result.exit_code == 3
     assert "Not considered:\n  2 MultiNetworkPolicies, of which 1 selects this pod: more.yaml:2\n" in result.stdout
-    told = json.loads(run(SELECTING, "describe", "pod", "cart", "-o", "json").stdout)
-    assert [one["name"] for one in told["unconsidered"]] == ["cart"]
+    data = json.loads(run(SELECTING, "describe", "pod", "cart", "-o", "json").stdout)
+    assert [one["name"] for one in data["unconsidered"]] == ["cart"]
     assert run(SELECTING, "describe", "pod", "bank").exit_code == 0
     assert run(SELECTING, "describe", "service", "cart").exit_code == 3
     assert run(KYVERNO, "describe", "pod", "cart").exit_code == 2
@@ -175,15 +175,18 @@ def outcome_of(folder: Path, more: str, *words: str, unread: str = "", expect: s
 
 
 def test_a_table_that_expects_allow_of_half_the_truth_fails(tmp_path: Path) -> None:
-    status, said = outcome_of(tmp_path, SELECTING)
+    status, output = outcome_of(tmp_path, SELECTING)
     assert status == 1
-    assert "1 passed, 1 failed" in said
-    assert "allow considers only what was read: not considered: 2 MultiNetworkPolicies, of which 1 selects this pod" in said
+    assert "1 passed, 1 failed" in output
+    assert (
+        "allow considers only what was read: not considered: 2 MultiNetworkPolicies, of which 1 selects this pod"
+        in output
+    )
     assert outcome_of(tmp_path, SELECTING, unread="unread: ignore")[0] == 0
     assert outcome_of(tmp_path, SELECTING, "--unread", "ignore")[0] == 0
-    status, said = outcome_of(tmp_path, SELECTING, unread="unread: warn")
+    status, output = outcome_of(tmp_path, SELECTING, unread="unread: warn")
     assert status == 0
-    assert "not considered: 2 MultiNetworkPolicies" in said
+    assert "not considered: 2 MultiNetworkPolicies" in output
     assert outcome_of(tmp_path, SELECTING, "--unread", "ignore", unread="unread: error")[0] == 1
 
 
@@ -195,7 +198,7 @@ def test_a_table_that_expects_deny_passes_where_the_rest_can_only_deny_more(tmp_
 def test_the_python_api_answers_only_what_is_the_whole_truth(tmp_path: Path) -> None:
     (tmp_path / "all.yaml").write_text(WORLD + SELECTING)
     question = eastgate.Question.of("sa:shop/web", "pod:shop/cart", port=80)
-    with pytest.raises(eastgate.QuestionError, match="what is not read could change the answer"):
+    with pytest.raises(eastgate.QuestionError, match="unread objects could change the answer"):
         eastgate.load(tmp_path).decide(question)
     authority = eastgate.load(tmp_path, unread=Handling.WARN)
     decision = authority.decide(question)
@@ -210,11 +213,11 @@ REJECTS = "rejects: [{policy: AuthorizationPolicy/shop/nobody}]"
 
 
 def test_a_table_decides_what_a_policy_with_errors_is_not_about(tmp_path: Path) -> None:
-    status, said = outcome_of(tmp_path, BROKEN)
+    status, output = outcome_of(tmp_path, BROKEN)
     assert status == 1
-    assert "FAIL" in said
-    assert "could not be decided: AuthorizationPolicy/shop/nobody cannot be read" in said
-    assert "1 passed, 2 failed" in said  # that its manifests can be read is one of them
+    assert "FAIL" in output
+    assert "could not be decided: AuthorizationPolicy/shop/nobody cannot be read" in output
+    assert "1 passed, 2 failed" in output  # readable manifests are one of them
     assert "0 passed, 3 failed" in outcome_of(tmp_path, BROKEN, "--strict")[1]
-    status, said = outcome_of(tmp_path, BROKEN, unread=REJECTS)
-    assert (status, "2 passed, 1 failed" in said) == (1, True)
+    status, output = outcome_of(tmp_path, BROKEN, unread=REJECTS)
+    assert (status, "2 passed, 1 failed" in output) == (1, True)

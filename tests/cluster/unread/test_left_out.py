@@ -1,4 +1,4 @@
-"""A part that cannot be read stops no other answer; one that it could change says so, and is never a plain ALLOW."""
+"""An unreadable part stops no other answer. An answer that it could change tells so, and is never a plain ALLOW."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def policy(spec: str, namespace: str = "pay", kind: str = "NetworkPolicy") -> st
 
 ANYTHING = "a: [\napiVersion: v1\nkind: NetworkPolicy\n"
 
-# what cannot be read, and the exit status of three questions: to cart in shop, to bank in pay, through the gateway
+# the unreadable part, and the exit status of three questions: to cart in shop, to bank in pay, through the gateway
 PARTS = {
     "bad syntax that may hold anything": (ANYTHING, 3, 3, 3),
     "bad syntax behind the head of a policy": (policy("  podSelector: {\n"), 0, 2, 0),
@@ -170,7 +170,7 @@ def _bad_pods(labels: Iterable[str]) -> str:
     )
 
 
-def test_what_is_left_out_for_eight_reasons_is_told_in_five_lines(run: Run) -> None:
+def test_parts_with_eight_reasons_take_five_lines(run: Run) -> None:
     pods = _bad_pods(f"{letter}: 1" for letter in "abcdefgh")
     result = run(pods, "check", *WEB_TO_CART)
     assert result.stdout.count("left out: Pod shop/x") == 5
@@ -195,15 +195,15 @@ def test_what_is_left_out_for_one_reason_is_one_line(run: Run) -> None:
         (("get", "pods"), "NAMESPACE"),
     ],
 )
-def test_commands_that_show_what_there_is_say_so(words: tuple[str, ...], first: str, run: Run) -> None:
+def test_commands_that_list_objects_report_it(words: tuple[str, ...], first: str, run: Run) -> None:
     result = run(ANYTHING, *words)
     assert result.exit_code == 3
     assert result.stdout.startswith(first)
     assert "left out: a document (more.yaml:3)" in result.output
     assert run(ANYTHING, *words, "--strict").exit_code == 2
     if words[0] != "get":
-        told = json.loads(run(ANYTHING, *words, "-o", "json").stdout)
-        assert (told["complete"], len(told["leftOut"])) == (False, 1)
+        data = json.loads(run(ANYTHING, *words, "-o", "json").stdout)
+        assert (data["complete"], len(data["leftOut"])) == (False, 1)
 
 
 def test_lint_shows_what_it_finds_beside_the_errors(run: Run) -> None:
@@ -233,10 +233,10 @@ def test_where_nothing_can_be_read_there_is_no_answer() -> None:
         reading = read_text("m.yaml", text, positioned=reads)
         manifests = sort_reading(reading, Settings())
         leave_out(manifests)
-        assert manifests.strays
+        assert manifests.unattributed_errors
 
 
-# Parts that no error tells of: an environment's
+# Parts without an error: an environment's
 
 
 def _with_part(part: LeftOut) -> Manifests:
@@ -250,7 +250,7 @@ def test_a_part_that_was_not_built_counts_in_every_answer() -> None:
     leave_out(manifests)
     authority = Authority(manifests, strict=False)
     question = Question.of("sa:shop/web", "pod:shop/cart", port=80)
-    with pytest.raises(ValueError, match="what is not read could change the answer"):
+    with pytest.raises(ValueError, match="unread objects could change the answer"):
         authority.decide(question)
     assert manifests.stopping(strict=True)
     idle = _with_part(LeftOut("dashboard", "d.json", "too large", can_decide=False))

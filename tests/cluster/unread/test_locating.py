@@ -1,4 +1,4 @@
-"""What does not select either end of a question does not matter for it, and what may select one does."""
+"""An object that selects neither end of a question does not matter for it. One that may select an end does."""
 
 from __future__ import annotations
 

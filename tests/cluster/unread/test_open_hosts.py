@@ -1,4 +1,4 @@
-"""A hostname with a variable is a host that is not known: answers about hosts that it may be say so."""
+"""A hostname with a variable is an unknown host: answers about hosts that may equal it tell so."""
 
 from __future__ import annotations
 
@@ -57,39 +57,39 @@ AT = ("check", "--from", "anonymous", "--method", "GET", "--to")
     ],
 )
 def test_only_hosts_that_it_may_be_depend_on_it(host: str | None, status: int, first: str, run: Run) -> None:
-    told = run(OPEN, *AT, "gateway:shop/front", *(["--host", host] if host else []))
-    assert (told.exit_code, told.stdout.startswith(first)) == (status, True), told.stdout
+    result = run(OPEN, *AT, "gateway:shop/front", *(["--host", host] if host else []))
+    assert (result.exit_code, result.stdout.startswith(first)) == (status, True), result.stdout
     line = "not known: the host `api.${DOMAIN}` of HTTPRoute shop/open (more.yaml:6): depends on DOMAIN"
-    assert (line in told.stdout) is (status == 3)
+    assert (line in result.stdout) is (status == 3)
 
 
 def test_what_is_allowed_for_a_host_that_a_route_may_take_away_depends_on_it(run: Run) -> None:
     text = _route("open", "${SUB}.example.com") + _route("known", "*.example.com") + DENIED.replace("NAME", "open")
-    told = run(text, *AT, "gateway:shop/front", "--host", "x.example.com")
-    assert (told.exit_code, told.stdout.startswith("ALLOW (depends on SUB) ")) == (3, True)
+    result = run(text, *AT, "gateway:shop/front", "--host", "x.example.com")
+    assert (result.exit_code, result.stdout.startswith("ALLOW (depends on SUB) ")) == (3, True)
     assert run(text, *AT, "gateway:shop/front", "--host", "x.example.org").exit_code == 0
 
 
 def test_the_route_itself_is_known(run: Run) -> None:
-    told = run(OPEN, *AT, "route:shop/open")
-    assert (told.exit_code, "AuthPolicy/shop/closed" in told.stdout) == (1, True)
+    result = run(OPEN, *AT, "route:shop/open")
+    assert (result.exit_code, "AuthPolicy/shop/closed" in result.stdout) == (1, True)
     assert run(OPEN, *AT, "route:shop/known").exit_code == 0
-    assert "EG5026" not in told.stderr
+    assert "EG5026" not in result.stderr
 
 
 @pytest.mark.parametrize(("protocol", "tls"), [("HTTP", ""), ("HTTPS", ", tls: {certificateRefs: [{name: c}]}")])
 def test_the_host_of_a_listener_may_be_any(protocol: str, tls: str, run: Run) -> None:
     gateway = GATEWAY.replace("PORT", "80").replace("PROTOCOL", protocol).replace("TLS", tls)
     text = gateway + _route("known", "known.example.com").replace("front", "side")
-    told = run(text, *AT, "gateway:shop/side", "--host", "known.example.com")
-    assert (told.exit_code, told.stdout.startswith("DENY (depends on DOMAIN) ")) == (3, True)
+    result = run(text, *AT, "gateway:shop/side", "--host", "known.example.com")
+    assert (result.exit_code, result.stdout.startswith("DENY (depends on DOMAIN) ")) == (3, True)
     other = run(text, *AT, "gateway:shop/side", "--host", "localhost")
-    assert other.exit_code == (1 if protocol == "HTTP" else 3)  # the handshake chooses, by a name that is not known
+    assert other.exit_code == (1 if protocol == "HTTP" else 3)  # the handshake chooses, by an unknown name
 
 
 def test_other_questions_do_without_it(run: Run) -> None:
-    told = run(OPEN, "check", "--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "80")
-    assert (told.exit_code, "DOMAIN" in told.stdout) == (0, False)
+    result = run(OPEN, "check", "--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "80")
+    assert (result.exit_code, "DOMAIN" in result.stdout) == (0, False)
 
 
 def test_without_doubts_there_is_no_answer(run: Run) -> None:
@@ -97,15 +97,15 @@ def test_without_doubts_there_is_no_answer(run: Run) -> None:
 
 
 def test_lint_names_it_and_nothing_is_missing(run: Run) -> None:
-    told = run(OPEN, "lint", "-o", "json", "--select", "EG1,EG5")
-    data = json.loads(told.stdout)
+    result = run(OPEN, "lint", "-o", "json", "--select", "EG1,EG5")
+    data = json.loads(result.stdout)
     assert [finding["code"] for finding in data["findings"]] == ["EG1052"]
     assert "leftOut" not in data
 
 
 def test_two_variables_are_both_named(run: Run) -> None:
-    told = run(_route("open", "${SUB}.${DOMAIN}"), *AT, "gateway:shop/front", "--host", "api.example.com")
-    assert told.stdout.startswith("ALLOW (depends on SUB and DOMAIN) ")
+    result = run(_route("open", "${SUB}.${DOMAIN}"), *AT, "gateway:shop/front", "--host", "api.example.com")
+    assert result.stdout.startswith("ALLOW (depends on SUB and DOMAIN) ")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A policy with errors closes what it targets, and nothing else."""
+"""A policy with errors closes its targets, and nothing else."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ CART = "  targetRefs: [{kind: Pod, selector: {matchLabels: {app: cart}}}]\n\n  a
 EVERYTHING = set(QUESTIONS)
 SHOP = {"cart", "web", "gateway"}
 
-# a policy with errors, and the questions that nobody can answer because of it
+# a policy with errors, and the questions without an answer because of it
 CLOSES = [
     (policy(CART), {"cart"}),
     (policy("  targetRefs: [{kind: Service, name: cart}]\n\n  action: ALOW\n"), {"cart"}),
     (policy("  targetRefs: [{kind: Pod, selector: {}}]\n\n  action: ALOW\n"), {"cart", "web"}),
     (policy("  targetRefs: [{kind: Pod, selector: {matchLabels: {app: other}}}]\n\n  action: ALOW\n"), set()),
-    # a key that is there twice: nobody knows which of them was meant
+    # a repeated key: which one counts is unknown
     (policy(CART.replace("ALOW", "ALLOW") + "  action: DENY\n"), SHOP),
     (policy(CART.replace("ALOW", "ALLOW") + "  targetRefs: [{kind: Pod, selector: {matchLabels: {app: x}}}]\n"), SHOP),
     (policy(CART.replace("ALOW", "ALLOW"), metadata="namespace: other, namespace: shop"), EVERYTHING),
     (policy(CART.replace("ALOW", "ALLOW") + "metadata: {name: bad, namespace: other}\n"), EVERYTHING),
-    # its target cannot be read, or is where the error is
+    # its target is unreadable, or has the error
     (policy("  targetRefs: [{kind: Pod, selector: {matchLabel: {app: cart}}}]\n\n  action: ALLOW\n"), SHOP),
     (policy("  targetRefs: [{kind: Pod, selector: {matchLabels: {app: 1}}}]\n\n  action: ALLOW\n"), SHOP),
     (policy("  targetRefs: [{kind: Pod, name: cart}]\n\n  action: ALLOW\n"), SHOP),
     (policy("  targetRef: [{kind: Pod, selector: {matchLabels: {app: other}}}]\n\n  action: ALLOW\n"), SHOP),
     (policy("  action: ALLOW\n"), SHOP),
     (policy("  targetRefs: []\n\n  action: ALLOW\n"), SHOP),
-    # its namespace cannot be read, or nobody knows whether it has one
+    # its namespace is unreadable or missing
     (policy(CART, metadata="namespace: Shop"), EVERYTHING),
     (policy(CART, kind="AuthorizationPolicies", metadata="labels: {}"), EVERYTHING),
     (policy(CART, kind="AuthorizationPolicies"), SHOP),
     (policy(CART, api="gateway.networking.x-k8s.io/v1"), SHOP),
     (policy(CART, metadata="namepsace: shop"), EVERYTHING),
-    # a route, whose requests others would take: at its parents too
+    # a route, whose requests other routes would take: at its parents too
     (route("{name: front, namespace: shop}"), {"bank", "gateway"}),
     (route("{name: other, namespace: shop}"), {"bank"}),
     (route("{kind: Service, group: '', name: cart, namespace: shop}"), {"bank", *SHOP}),
@@ -133,7 +133,7 @@ def test_questions_about_its_targets_have_no_answer_and_others_have_theirs(
         assert result.exit_code == (2 if name in closed else 0), (name, result.output)
         if name in closed:
             assert "error[EG0120]: " in result.stderr
-            assert "cannot be read, so that nothing can be said of what it " in result.stderr
+            assert "cannot be read, so that Eastgate cannot decide about " in result.stderr
         else:
             assert "not considered: 1 manifest about something else cannot be read" in result.stdout
 
@@ -157,9 +157,9 @@ def test_what_is_no_policy_leaves_open_what_is_in_its_namespace(run: Run) -> Non
 
 
 def test_the_diagnostics_of_the_policy_come_with_it(run: Run) -> None:
-    told = json.loads(run(policy(CART), "check", *WEB_TO_CART, "-o", "json").stdout)
-    assert [one["code"] for one in told["diagnostics"]] == ["EG0120", "EG2013"]
-    assert told["verdict"] is None
+    data = json.loads(run(policy(CART), "check", *WEB_TO_CART, "-o", "json").stdout)
+    assert [one["code"] for one in data["diagnostics"]] == ["EG0120", "EG2013"]
+    assert data["verdict"] is None
 
 
 def test_what_only_others_refer_to_closes_what_those_target(run: Run) -> None:
@@ -169,7 +169,7 @@ def test_what_only_others_refer_to_closes_what_those_target(run: Run) -> None:
 
 
 def test_a_deny_elsewhere_on_the_way_is_sure(run: Run) -> None:
-    """A Service with a pod that is closed by an error and one that refuses: it is denied, whatever the error hides."""
+    """A Service with a pod that is closed by an error and one that denies: it is denied, whatever the error hides."""
     manifest = (
         policy(CART)
         + """\
@@ -206,7 +206,7 @@ def test_get_policies_lists_it_and_ends_with_2(run: Run) -> None:
     assert "UNREADABLE" in result.stdout
 
 
-def test_the_python_api_is_strict_unless_told_otherwise(tmp_path: Path) -> None:
+def test_the_python_api_is_strict_by_default(tmp_path: Path) -> None:
     (tmp_path / "all.yaml").write_text(WORLD + policy(CART))
     with pytest.raises(eastgate.ManifestError):
         eastgate.load(tmp_path)
@@ -231,8 +231,8 @@ OBJECTS = {
 def test_errors_in_anything_but_a_policy_stop_everything(kind: str) -> None:
     reading = read_text("all.yaml", f"{WORLD}---\n{OBJECTS[kind]}", positioned=dialects.reads)
     manifests = sort_documents(reading.documents, Settings(), reading.reporter)
-    assert manifests.strays
-    assert manifests.demanded == []
+    assert manifests.unattributed_errors
+    assert manifests.enforced_policies == []
     with pytest.raises(eastgate.ManifestError):
         eastgate.Authority(manifests, strict=False)
 

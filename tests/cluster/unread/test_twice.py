@@ -1,4 +1,4 @@
-"""Objects that are written twice or have errors: what they are has no answer, their surroundings a partial one."""
+"""Objects that are written twice or have errors: they have no answer, and their surroundings a partial one."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_checks_are_decided_as_questions(path: Path) -> None:
     tables, _ = read_tables([path], Settings())
     for table in tables:
         manifests = _manifests(table, {})
-        if manifests.strays or table.rejects:
+        if manifests.unattributed_errors or table.rejects:
             continue
         authority = Authority(manifests, keys=_keys(table), strict=False)
         for case in table.cases:

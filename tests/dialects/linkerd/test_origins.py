@@ -111,7 +111,7 @@ def test_what_nobody_wrote_says_what_it_is() -> None:
     found = rules(pod(more="livenessProbe: {httpGet: {path: /healthz, port: 80}}") + server())
     assert set(found) == {
         "default policy all-unauthenticated (setting linkerdDefaultPolicy)",
-        "localhost, which Linkerd's proxy always allows,",
+        "localhost, which Linkerd's proxy always lets in,",
         "the route that Linkerd makes for probes",
     }
 

@@ -1,4 +1,4 @@
-"""One request to a gateway as it goes over the wire, and the same as questions to the engine."""
+"""A request to a gateway in the bytes that are sent, and the same request as questions to the engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AUTHORIZERS = {"authz.n:1": GRPC_HEADER, "authz.n:2": HTTP_HEADER}
 
 @dataclass(frozen=True, slots=True)
 class GatewayAsk:
-    """A request of a caller at a port of the gateway. `sni` is the name in the handshake, where there is one."""
+    """A request of a caller at a port of the gateway. `sni` is the name in the handshake, if any."""
 
     caller: Caller
     port: int
@@ -31,21 +31,21 @@ class GatewayAsk:
 
     @property
     def is_tls(self) -> bool:
-        """Whether it goes to a listener of HTTPS."""
+        """Return whether the request goes to an HTTPS listener."""
         return self.port in HTTPS
 
     @property
     def shares_connections(self) -> bool:
-        """Whether it may follow another one on a connection."""
+        """Return whether the request may follow another one on a connection."""
         return self.http.version != HTTP_2 and self.http.target.isascii()
 
     def to_bytes(self) -> bytes:
-        """The request as HTTP/1 has it."""
+        """Return the request in HTTP/1."""
         return self.with_length.to_bytes() + (self.body or b"")
 
     @property
     def with_length(self) -> Http:
-        """The head of the request, which tells how long the body is."""
+        """Return the head of the request, with the length of the body."""
         if self.body is None:
             return self.http
         return replace(self.http, headers=(*self.http.headers, ("content-length", str(len(self.body)))))
@@ -55,7 +55,7 @@ class GatewayAsk:
 
     @property
     def messages(self) -> list[tuple[str, str | None]] | None:
-        """Method and name of each message in the body; None where it cannot be read."""
+        """Return the method and name of each message in the body, or None if it cannot be parsed."""
         try:
             messages = read_request(self.http.method, self.http.headers, self.body or b"")
         except BadMessage:
@@ -64,11 +64,11 @@ class GatewayAsk:
 
     @property
     def answers(self) -> Mapping[str, Reply | Ruling]:
-        """What the authorizers answer, as they are asked to."""
+        """Return the answers of the authorizers, which the request's headers choose."""
         return {name: _answer(self.header(header) or "deny") for name, header in _AUTHORIZERS.items()}
 
     def questions(self) -> list[Question]:
-        """The request as the engine is asked about it, once for each message. One that cannot be read may be any."""
+        """Return a question for each message. A message that cannot be parsed may be any message."""
         question = Question.of(
             self.caller.source,
             GATEWAY,

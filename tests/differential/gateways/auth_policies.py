@@ -1,4 +1,4 @@
-"""Drawn AuthPolicies of today: on the Gateway, its listeners, routes and their rules, with defaults and overrides."""
+"""Drawn AuthPolicies (`kuadrant.io/v1`) on the Gateway, listeners, routes and rules, with defaults and overrides."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _targets(listeners: list[Manifest], routes: list[Manifest]) -> list[Manifest
 
 @st.composite
 def policies_of_today(draw: st.DrawFn, listeners: list[Manifest], routes: list[Manifest]) -> list[Manifest]:
-    """Draw policies, some of them on one target, and give names to some rules of the routes."""
+    """Draw policies, some of them on one target, and name some rules of the routes."""
     for route in routes:
         for number, rule in enumerate(route["spec"]["rules"]):
             if draw(st.booleans()):

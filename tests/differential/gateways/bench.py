@@ -1,4 +1,4 @@
-"""A gateway that lives long, the servers behind it and two authorizers. Only routes and policies change."""
+"""A long-lived gateway, the servers behind it and two authorizers. Only routes and policies change."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from tests.reading.mcp.sessions import wrap_session
 __all__ = ["SHOWN", "GatewayAnswer", "GatewayBench"]
 
 _TIMEOUT = PATIENCE
-_LOGGED = 2.0  # seconds that a proxy may take to write its line
-_AT_ONCE = 16
-_SCOPE = f"{GATEWAY} n/b1"  # the gateway and the backend that sessions are of
+_LOG_SECONDS = 2.0  # the time limit for a line of a proxy's log
+_MAX_CONCURRENT_CONNECTIONS = 16
+_SCOPE = f"{GATEWAY} n/b1"  # the gateway and the backend of the sessions
 SHOWN = ("add", "del", "other")  # the tools that every server has
 
 
 class Server(Application):
-    """Says who it is, and answers `tools/list` with some tools."""
+    """A server that adds its name to answers, and answers `tools/list` with some tools."""
 
     def __init__(self, path: str, name: str) -> None:
         super().__init__(path)
         self.name = name
-        self.passed: list[bytes] = []  # bytes that are no HTTP
+        self.passed: list[bytes] = []  # bytes that are not HTTP
 
     def note(self, data: bytes) -> None:
         self.passed.append(data)
 
     def status(self, arrived: Arrived) -> int:
-        """As servers of MCP do it: what wants no answer is accepted."""
+        """Return 202 for messages that need no answer, as MCP servers do."""
         is_message = arrived.body.startswith((b"[", b"{"))
         return 202 if is_message and not _responses(arrived.body) else 200
 
@@ -67,7 +67,7 @@ class Server(Application):
 
 
 def _responses(body: bytes) -> list[dict[str, object]]:
-    """A response to each request in a body."""
+    """Return a response to each request in a body."""
     tools = [{"name": name, "inputSchema": {"type": "object"}} for name in SHOWN]
     try:
         messages = json.loads(body)
@@ -83,7 +83,7 @@ def _responses(body: bytes) -> list[dict[str, object]]:
 
 @dataclass(frozen=True, slots=True)
 class GatewayAnswer:
-    """What came of it: on the wire (0: closed), in the proxy's log, and at the server that it reached."""
+    """The result of a request: the status (0: closed), the line of the proxy's log, and the request at the server."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
@@ -101,7 +101,7 @@ _NOWHERE: tuple[str | None, Arrived | None] = (None, None)
 
 
 class GatewayBench(Bench):
-    """Starts with `with`; `enforce` routes and policies, then `attempt` requests."""
+    """A running gateway, started by `with`. Call `enforce` with routes and policies, then `attempt` requests."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, WORLD)
@@ -123,11 +123,11 @@ class GatewayBench(Bench):
             self._processes.stop()
 
     def attempt(self, asks: Sequence[GatewayAsk]) -> list[GatewayAnswer]:
-        """Make these requests; return what came of each."""
+        """Send these requests, and return their results."""
         return self.run(self._attempt_all(asks))
 
     def prepared(self, ask: GatewayAsk) -> GatewayAsk:
-        """The same with a session id that is one of the caller's, or of another's, where it asks for such."""
+        """Return the request with a real session id of the caller, or of another caller, if it has a placeholder."""
         given = ask.header("mcp-session-id")
         if given not in (OWN_SESSION, FOREIGN_SESSION):
             return ask
@@ -138,7 +138,7 @@ class GatewayBench(Bench):
         return replace(ask, http=replace(ask.http, headers=headers))
 
     def pass_through(self, names: Sequence[tuple[int, str | None]]) -> list[str | None]:
-        """Begin handshakes at ports, each for a name; return the server that each reached, if any."""
+        """Start a TLS handshake for each port and name. Return the server that each one reached, if any."""
         return self.run(self._pass_all(names))
 
     # In the thread of the mesh
@@ -153,7 +153,7 @@ class GatewayBench(Bench):
         target = Target(site.address, site.ports[port])
         async with await CallConnection.open(target, source_address="127.0.0.2", timeout=_TIMEOUT) as connection:
             await connection.send(hello)
-            await connection.raw(_TIMEOUT, enough=len(hello))  # a server answers with what it got
+            await connection.raw(_TIMEOUT, enough=len(hello))  # a server echoes bytes
         return next((name for name, server in self.servers.items() if hello in b"".join(server.passed)), None)
 
     async def _start(self) -> None:
@@ -185,7 +185,7 @@ class GatewayBench(Bench):
         for place, ask in enumerate(marked):
             shared: object = None if ask.shares_connections else place
             groups[ask.caller, ask.port, ask.sni, shared].append(place)
-        slots = asyncio.Semaphore(_AT_ONCE)
+        slots = asyncio.Semaphore(_MAX_CONCURRENT_CONNECTIONS)
         answers: dict[int, GatewayAnswer] = {}
 
         async def group(places: list[int]) -> None:
@@ -210,12 +210,12 @@ class GatewayBench(Bench):
         return replace(ask, http=replace(ask.http, headers=((MARK, f"t{self._marks}"), *ask.http.headers)))
 
     async def _exchange(self, asks: Sequence[GatewayAsk]) -> list[GatewayAnswer]:
-        """What the first of them were answered, at least one."""
+        """Return the results of the first requests, at least one."""
         first = asks[0]
         try:
             connection = await self._opened(first)
         except OSError:
-            return [_CLOSED]  # the handshake came to nothing
+            return [_CLOSED]  # the handshake failed
         source = "{}:{}".format(*connection.local_address)
         async with connection:
             if first.http.version == HTTP_2:
@@ -225,7 +225,7 @@ class GatewayBench(Bench):
         return await self._with_lines(source, answers)
 
     async def _opened(self, ask: GatewayAsk) -> CallConnection:
-        """Open a connection from a port that none of these asks came from: by it their lines are told apart."""
+        """Open a connection from a new port, which distinguishes its log lines."""
         site = self.mesh.gateways[GATEWAY]
         target = Target(site.address, site.ports[ask.port], ask.sni)
         tls = await self.context(ask.caller)
@@ -239,9 +239,9 @@ class GatewayBench(Bench):
             await connection.close()
 
     async def _with_lines(self, source: str, answers: list[GatewayAnswer]) -> list[GatewayAnswer]:
-        """Add the line of the log that each request has, in order. What closed a connection may have none."""
+        """Add the log line of each request, in order. A request that closed a connection may have none."""
         wanted = sum(answer.status != 0 for answer in answers)
-        until = time.monotonic() + _LOGGED
+        until = time.monotonic() + _LOG_SECONDS
         while True:
             seen = [each for each in self._seen.get(source, []) if each.level == "request"]
             if (len(seen) >= wanted and (wanted or seen)) or time.monotonic() > until:
@@ -255,7 +255,7 @@ async def _requests(connection: CallConnection, asks: Sequence[GatewayAsk]) -> l
     answers: list[GatewayAnswer] = []
     try:
         for ask in asks:
-            connection.prepare(HttpRequest(ask.http.method))  # so that it knows which answers have no body
+            connection.prepare(HttpRequest(ask.http.method))  # the answer to HEAD has no body
             await connection.send(ask.to_bytes())
             answer = await connection.response(_TIMEOUT)
             answers.append(GatewayAnswer(answer.status, answer.headers, answer.body))

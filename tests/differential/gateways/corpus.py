@@ -1,4 +1,4 @@
-"""Requests near what drawn routes and policies name: MCP messages, calls of gRPC, plain HTTP, and tricks."""
+"""Requests similar to the drawn routes and policies: MCP messages, gRPC calls, plain HTTP, and tricks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.worlds import access_generate
 
 __all__ = ["FOREIGN_SESSION", "OWN_SESSION", "asks"]
 
-OWN_SESSION, FOREIGN_SESSION = "own", "foreign"  # the bench makes of them what a server gave to the caller, or another
+OWN_SESSION, FOREIGN_SESSION = "own", "foreign"  # placeholders for a session id of the caller or of another
 _HOSTS = ["a.example", "a.example", "b.example", "x.a.example", "toys.com", "a.toys.com", "b.toys.com", "other.org"]
 _SPELLED_HOSTS = ["A.Example:8080", "a.toys.com:443", "TOYS.com", "a.example."]
 _PATHS = ["/", "/mcp", "/mcp", "/mcp", "/mcp/x", "/mcpx", "/a", "/a/", "/ab", "/b/c", "/other", "/b//c", "/x/../a"]
@@ -41,9 +41,9 @@ _OF_CONNECTIONS = {"connection", "keep-alive", "proxy-connection", "upgrade", "t
 def asks(
     manifests: Sequence[Manifest], seed: int, callers: int, requests: int, slow: float = 0
 ) -> Iterator[GatewayAsk]:
-    """For some callers, a few requests at each port, most of them for some route.
+    """Yield for some callers a few requests at each port. Most of them match a route.
 
-    `slow`: the share of those about which an authorizer takes too long.
+    `slow`: the share of requests whose authorizer times out.
     """
     random = Random(seed)  # noqa: S311 - it chooses what to test
     routes = [each["spec"] for each in manifests if each["kind"] in ("HTTPRoute", "GRPCRoute")]
@@ -63,14 +63,14 @@ def asks(
 
 
 def _slowed(random: Random, ask: GatewayAsk) -> GatewayAsk:
-    """The same with an authorizer that takes too long."""
+    """Return the same request with an authorizer that times out."""
     which = random.choice([GRPC_HEADER, HTTP_HEADER])
     headers = tuple((name, SLOW if name == which else value) for name, value in ask.http.headers)
     return replace(ask, http=replace(ask.http, headers=headers))
 
 
 def _fitted(random: Random, ask: GatewayAsk, match: Manifest) -> GatewayAsk:
-    """The same with what a match of a route asks for, beside the method."""
+    """Return the same request with the attributes of a route's match, except the method."""
     headers = [(each["name"], each["value"]) for each in match.get("headers", ()) if random.random() < 0.9]
     parameters = [f"{each['name']}={each['value']}" for each in match.get("queryParams", ())]
     path = match.get("path", {"value": "/mcp", "type": "Exact"})
@@ -86,7 +86,7 @@ def _ask(random: Random, caller: Caller, port: int, host: str) -> GatewayAsk:
     sni = host if port in HTTPS else None
     draw = random.random()
     if draw < 0.06:
-        host = random.choice(_HOSTS)  # perhaps another one than in the handshake
+        host = random.choice(_HOSTS)  # may differ from the name in the handshake
     elif draw < 0.12:
         host = random.choice(_SPELLED_HOSTS)
     elif draw < 0.14:

@@ -54,7 +54,7 @@ _namespaces = st.sampled_from(["Same", "All", "All"]).map(lambda origin: {"from"
 
 @st.composite
 def _listeners(draw: st.DrawFn) -> list[Manifest]:
-    """Listeners of every port, some of which have two, with different hostnames."""
+    """Draw listeners for every port. Some ports have two, with different hostnames."""
     listeners: list[Manifest] = []
     for port in (*PLAIN, *HTTPS, *PASSED):
         for number, hostname in enumerate(draw(st.sampled_from(_LISTENER_HOSTNAMES))):
@@ -175,7 +175,7 @@ def _route(draw: st.DrawFn, kind: str, name: str, namespace: str) -> Manifest:
     if draw(st.integers(0, 5)) == 0:
         parent["port"] = draw(st.sampled_from([*PLAIN, *HTTPS]))
     spec: Manifest = {"parentRefs": [parent], "rules": draw(st.lists(rule, min_size=1, max_size=3))}
-    if name == "one" and draw(st.integers(0, 3)):  # most requests should lead somewhere
+    if name == "one" and draw(st.integers(0, 3)):  # most requests should have a route
         spec["rules"].append({"backendRefs": [{"group": AGENTIC, "kind": "XBackend", "name": "b1"}]})
     elif draw(st.integers(0, 2)):
         spec["hostnames"] = draw(st.lists(st.sampled_from(HOSTNAMES), min_size=1, max_size=2, unique=True))
@@ -196,7 +196,7 @@ def _tls_route(draw: st.DrawFn, name: str, namespace: str) -> Manifest:
 
 @st.composite
 def _grants(draw: st.DrawFn) -> list[Manifest]:
-    """Grants for some of the references from one namespace to the other."""
+    """Draw grants for some of the references between namespaces."""
     grants: list[Manifest] = []
     for origin, home in (("n", "m"), ("m", "n")):
         if draw(st.integers(0, 2)):
@@ -220,7 +220,7 @@ _EXPRESSIONS = [
 
 
 def _ask_the_second_by_http(value: Any) -> None:
-    """Have the authorizer at port 2 be asked by HTTP, wherever it is named."""
+    """Change every reference to the authorizer at port 2 to HTTP."""
     if isinstance(value, dict):
         if value.get("backendRef", {}).get("port") == 2 and value.get("protocol") == "GRPC":
             del value["grpc"]
@@ -259,7 +259,7 @@ def _auth_policies(draw: st.DrawFn, routes: list[Manifest]) -> list[Manifest]:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> list[Manifest]:
-    """A Gateway with its routes, and policies of one of the dialects, or of both."""
+    """Draw a Gateway with its routes, and policies of one or both dialects."""
     listeners = draw(_listeners())
     spec = {"gatewayClassName": "any", "listeners": listeners}
     gateway = {"apiVersion": API, "kind": "Gateway", "metadata": {"name": "g", "namespace": "n"}, "spec": spec}

@@ -1,4 +1,4 @@
-"""What should become of a request: where routing leads it, what the engine says there, and what the server sees."""
+"""The expected result of a request: its route, the engine's decision there, and the request at the server."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _KEY = "n/g"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The decision that counts: the first denial, or the last consent. `routed` is the rule that is taken."""
+    """The decision that counts: the first denial, or the last allow. `routed` is the rule that routes the request."""
 
     decision: Decision
     routed: Routed | None
 
 
 def route_of(authority: Authority, question: Question) -> Routed | None:
-    """The rule that a request takes, by the engine's routing."""
+    """Return the rule that routes a request, in the engine's routing."""
     gateway = authority.world.gateways[_KEY]
     routes = possible_routes(authority.world, gateway, _request(authority, question))
     assert len(routes) == 1, f"all is known of {question}, and {len(routes)} ways are possible"
@@ -48,7 +48,7 @@ def _request(authority: Authority, question: Question) -> Request:
     if question.sni is None:
         values[SNI] = None
     for attribute in _looked_at(authority):
-        values.setdefault(attribute, None)  # nothing else is sent
+        values.setdefault(attribute, None)  # no other attribute is sent
     return Request(values)
 
 
@@ -61,13 +61,13 @@ def _looked_at(authority: Authority) -> list[Attribute]:
 
 
 def denied_elsewhere(authority: Authority, ask: GatewayAsk, taken: GatewayDestination) -> str | None:
-    """Why a request is denied on another way to the same server, if its path is left open; None where it is on none."""
+    """Return why a request with an unknown path is denied on another route to the same server, or None."""
     questions, world = ask.questions(), authority.world
     server = server_of(taken.backend, world) if taken.backend is not None else None
     table = RoutingTable.of(world, world.gateways[_KEY])
     for routed in table.possible_whatever_the_path(_request(authority, questions[0])):
         if routed == taken.routed:
-            continue  # a draw leads to its other backends, whatever the path
+            continue  # the weights choose its other backends, for any path
         entries = _entries(authority, routed, ask)
         for (entry, _), ref in zip(entries, routed.backends, strict=False):
             if len(entries) == len(routed.backends) and server_of(ref, world) == server:
@@ -78,7 +78,7 @@ def denied_elsewhere(authority: Authority, ask: GatewayAsk, taken: GatewayDestin
 
 
 def expect(authority: Authority, ask: GatewayAsk, drawn: GatewayDestination | None) -> list[Expected]:
-    """What the engine says of each destination that may be drawn, or of the one that was."""
+    """Return the engine's decision for each destination that weights may choose, or for the chosen one."""
     questions = ask.questions()
     routed = route_of(authority, questions[0])
     expected = []
@@ -89,7 +89,7 @@ def expect(authority: Authority, ask: GatewayAsk, drawn: GatewayDestination | No
 
 
 def may_call(authority: Authority, ask: GatewayAsk, tool: str, drawn: GatewayDestination) -> bool:
-    """Whether the engine lets the caller of a request call a tool where that was led, if every authorizer consents."""
+    """Return whether the engine allows the caller to call a tool at that destination if every authorizer allows."""
     [question] = ask.questions()
     [entry] = [entry for entry, index in _entries(authority, drawn.routed, ask) if drawn.id.endswith(f".{index}")]
     call = replace(question, destination=entry, mcp_method="tools/call", tool=tool)
@@ -115,7 +115,7 @@ def _decide_all(authority: Authority, questions: Sequence[Question], entry: Entr
 
 
 def _decide(authority: Authority, question: Question, entry: EntryPoint) -> Decision:
-    """Ask the engine about one way. Who is asked answers as the request has it."""
+    """Return the engine's decision at one entry. Authorizers answer as the request's headers demand."""
     gathered = GatheredAnswers()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""A gateway and the engine, compared. What may differ is in one table; everything else is a finding."""
+"""The comparison of a gateway with the engine. One table lists the intended differences. All others are findings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["KNOWN", "Known", "difference", "known"]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A difference that is meant: the gateway refuses where the engine need not. Never the other way round."""
+    """An intended difference: the gateway refuses a request that the engine may allow. Never the other way round."""
 
     name: str
     reason: str
@@ -40,7 +40,7 @@ def _decision(answer: GatewayAnswer) -> str:
 
 
 def _is_unclear(ask: GatewayAsk) -> bool:
-    """Whether a gateway may refuse it: many values, joined ones, and paths that could be told apart or misread."""
+    """Return whether a gateway may refuse the request: many values, joined values, or ambiguous paths."""
     names = [name.lower() for name, _ in ask.http.headers]
     many = ask.http.target.count("&") >= 8 or any(names.count(name) > 8 for name in names)
     path = handed_path(ask.http.target)
@@ -50,22 +50,22 @@ def _is_unclear(ask: GatewayAsk) -> bool:
 KNOWN = (
     Known(
         "refused-by-the-proxy",
-        "Envoy answers 4xx to what is no proper request: no policy is asked",
+        "Envoy answers 4xx to a malformed request, and asks no policy",
         lambda _, answer: re.match(r"(0|4..):proxy/", _decision(answer)) is not None,
     ),
     Known(
         "not-http-to-the-inspector",
-        "a request line with bytes beyond ASCII is not HTTP to Envoy's inspector, and a gateway takes nothing else",
+        "a request line with bytes beyond ASCII is not HTTP for Envoy's inspector, and a gateway accepts only HTTP",
         lambda ask, answer: answer.logged is None and answer.status == 0 and not ask.http.target.isascii(),
     ),
     Known(
         "bad-host",
-        "a gateway refuses what is no host before any policy is asked, also where none is there",
+        "a gateway refuses an invalid host before it asks a policy, also without a policy",
         lambda ask, answer: _decision(answer) == "400:bad-host" and not is_host(ask.http.hosts),
     ),
     Known(
         "no-such-session",
-        "a session id that was not given to this caller for this server is none: 404, as the protocol has it",
+        "a session id that this caller did not get for this server is invalid: 404, as in the protocol",
         lambda ask, answer: _decision(answer) == "404:no-such-session" and ask.header("mcp-session-id") is not None,
     ),
     Known(
@@ -75,13 +75,13 @@ KNOWN = (
     ),
     Known(
         "unread-message",
-        "what is no message of MCP, or not for certain, is answered with 400 where policies look at messages",
+        "a body that is not certainly an MCP message gets 400 if policies read messages",
         lambda ask, answer: _decision(answer).startswith("400:") and ask.messages is None,
     ),
     Known(
         "unclear-values",
-        "more than eight values of one name where a pattern looks, values that Envoy joins, paths that an expression "
-        "of a route could tell apart, and encoded slashes where paths choose among policies, are refused",
+        "more than eight values of one name with a pattern, values that Envoy joins, paths that an expression "
+        "of a route could distinguish, and encoded slashes if paths choose among policies, are refused",
         lambda ask, answer: _who(answer) in ("unclear-values", "unclear-route") and _is_unclear(ask),
     ),
 )
@@ -94,21 +94,21 @@ def known(ask: GatewayAsk, answer: GatewayAnswer) -> Known | None:
 def difference(
     authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination | None
 ) -> str | None:
-    """What is not the same, in words; None where all is. `destination` is the one that the log names."""
+    """Return the difference in words, or None. `destination` is the one in the log."""
     expected = expect(authority, ask, destination)
     reached = answer.server is not None
     if not expected:
         named = destination.id if destination is not None else "nowhere"
-        return f"the gateway led it to {named}, and the rule that the engine takes has no such backend"
+        return f"the gateway routed it to {named}, which is no backend of the engine's rule"
     if reached and not all(each.decision.allowed for each in expected):
         return f"it reached {answer.server} ({_decision(answer)}), and the engine denies ({_reason(expected)})"
     if reached and (misread := _difference_of_readings(authority, ask, destination)):
-        return f"it reached {answer.server}, which may take it for what is denied ({misread})"
+        return f"it reached {answer.server}, which may read it as a denied request ({misread})"
     if known(ask, answer) is not None:
         return None if not reached else f"it was refused ({_decision(answer)}), and reached {answer.server}"
     if answer.logged is None:
         if answer.status == 0 and not any(each.decision.allowed for each in expected):
-            return None  # no listener takes such a name in a handshake
+            return None  # no listener accepts such a name in a handshake
         return f"the gateway closed it ({answer.status}), and the engine says {_reason(expected)}"
     if destination is None:
         return f"the log names a destination that is not there: {answer.logged}"
@@ -129,7 +129,7 @@ def difference(
 def _difference_of_readings(
     authority: Authority, ask: GatewayAsk, destination: GatewayDestination | None
 ) -> str | None:
-    """Why a request is denied by the path that its server may read."""
+    """Return why the path that the server may read is denied, or None."""
     if destination is None or not is_refused(handed_path(ask.http.target)):
         return None
     return denied_elsewhere(authority, ask, destination)
@@ -144,21 +144,21 @@ def _is_unread(ask: GatewayAsk, status: int, one: Expected) -> bool:
 
 
 def _is_shown(ask: GatewayAsk, answer: GatewayAnswer, status: int) -> bool:
-    """Whether a client sees the status of a decision: as it is, as an error of JSON-RPC, or as one of gRPC."""
+    """Return whether a client sees the status of a decision, as HTTP, as a JSON-RPC error, or as a gRPC status."""
     if answer.status == status or _is_grpc(ask):
         return True
     return answer.status == 200 and status == 403 and (not answer.body or b'"error"' in answer.body)
 
 
 def _is_grpc(ask: GatewayAsk) -> bool:
-    """Whether the answers of the gateway itself are those of gRPC."""
+    """Return whether the gateway itself answers in gRPC."""
     return (ask.header("content-type") or "").startswith("application/grpc")
 
 
 def _difference_of_rules(answer: GatewayAnswer, one: Expected) -> str | None:
     wanted = _name(one)
     if answer.logged is not None and answer.logged.asked and one.decision.outcome.rule is None:
-        wanted += r"|none-of-\d+"  # the authorizer has no names for what it refuses before any rule
+        wanted += r"|none-of-\d+"  # the authorizer has no rule name for earlier refusals
     if re.fullmatch(wanted, _who(answer)):
         return None
     return f"the gateway says that {_who(answer)} decided, the engine {wanted}"
@@ -176,7 +176,7 @@ def _difference_of_allowed(
 ) -> str | None:
     if destination.unsupported:
         is_refused = answer.server is None and (answer.status == 500 or _is_grpc(ask))
-        return None if is_refused else f"what cannot be done was done: {answer.status}"
+        return None if is_refused else f"the gateway did not refuse an unsupported destination: {answer.status}"
     redirect = next((each for each in destination.filters if isinstance(each, Redirect)), None)
     if redirect is not None:
         if answer.server is not None or (answer.status != redirect.status and not _is_grpc(ask)):
@@ -200,7 +200,7 @@ def _difference_of_allowed(
 def _difference_of_tools(
     authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination
 ) -> str | None:
-    """What a list of tools shows, and what the caller may call of it if every authorizer consents."""
+    """Return a difference between the listed tools and those that the caller may call if every authorizer allows."""
     if ask.messages != [("tools/list", None)] or not destination.filters_tools or not answer.body:
         return None  # a notification has no answer
     listed = json.loads(answer.body)
@@ -227,7 +227,7 @@ def _difference_of_location(
 
 
 def _server(authority: Authority, destination: GatewayDestination) -> str | None:
-    """The Service behind a backend, if it is there."""
+    """Return the Service behind a backend, if it exists."""
     backend = destination.backend
     if backend is None:
         return None
@@ -236,7 +236,7 @@ def _server(authority: Authority, destination: GatewayDestination) -> str | None
 
 
 def _difference_of_view(ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination) -> str | None:
-    """What the server should not have seen so."""
+    """Return a wrong part of the request at the server, or None."""
     arrived = answer.arrived
     if arrived is None:
         return "nothing arrived"
@@ -273,7 +273,7 @@ def _difference_of_headers(ask: GatewayAsk, answer: GatewayAnswer, destination: 
 
 
 def _rewritten(ask: GatewayAsk, destination: GatewayDestination) -> str | None:
-    """The target that the server should see; None where how it was written is not what this is about."""
+    """Return the target that the server should get, or None if its spelling may differ."""
     path, mark, rest = ask.http.target.partition("?")
     if re.fullmatch(r"(/[a-z]+)*/?", path) is None:
         return None
@@ -289,7 +289,7 @@ def _rewritten(ask: GatewayAsk, destination: GatewayDestination) -> str | None:
 
 
 def _prefix(destination: GatewayDestination) -> str:
-    """The part of a path that the only match of a rule names."""
+    """Return the prefix in the only match of a rule."""
     assert destination.routed is not None
     [match] = destination.routed.route.rules[destination.routed.rule].matches
     return match.path.value.rstrip("/")

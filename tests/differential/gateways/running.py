@@ -1,4 +1,4 @@
-"""One drawn gateway, tried: enforced by a real proxy, asked about many requests, compared."""
+"""One drawn gateway: a real proxy enforces it, and its answers to many requests are compared with the engine."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.differential.world import Manifest
 __all__ = ["GatewayDifference", "compare_gateway", "compare_streams", "enforced_at_gateway"]
 
 _STREAMS = 4  # handshakes of each set
-_LATE = 0.3  # seconds; a worker of Envoy may take up a change a moment after its main thread has
+_LATE_SECONDS = 0.3  # a worker of Envoy may apply a change a moment after its main thread
 
 
-class GatewayDifference(AssertionError):  # noqa: N818 - what it is called says what it is
-    """Engine and gateway do not say the same. The message has all that is needed to see it again."""
+class GatewayDifference(AssertionError):  # noqa: N818 - the name is clear
+    """A difference between engine and gateway. The message has everything to reproduce it."""
 
     def __init__(
         self, manifests: Sequence[Manifest], settings: Settings, ask: GatewayAsk, answer: GatewayAnswer, problem: str
@@ -35,7 +35,7 @@ class GatewayDifference(AssertionError):  # noqa: N818 - what it is called says 
 
 
 def enforced_at_gateway(bench: GatewayBench, manifests: Sequence[Manifest], settings: Settings) -> Authority | None:
-    """Have the gateway enforce it; None where the manifests are none that Eastgate takes."""
+    """Enforce the manifests at the gateway. Return None if Eastgate rejects them."""
     try:
         authority = bench.enforce(manifests, settings)
     except ManifestError:
@@ -48,14 +48,14 @@ def enforced_at_gateway(bench: GatewayBench, manifests: Sequence[Manifest], sett
 def compare_gateway(
     bench: GatewayBench, authority: Authority, manifests: Sequence[Manifest], asks: Sequence[GatewayAsk], tally: Tally
 ) -> Iterator[GatewayDifference]:
-    """Every difference. Each ask is counted by what came of it."""
+    """Yield every difference, and count the results of all requests."""
     tally.sets += 1
     prepared = [bench.prepared(ask) for ask in asks]
     for ask, answer in zip(prepared, bench.attempt(prepared), strict=True):
         tally.decisions += 1
         problem = _problem(bench, authority, ask, answer)
         if problem is not None:
-            time.sleep(_LATE)
+            time.sleep(_LATE_SECONDS)
             (again,) = bench.attempt([ask])
             if _problem(bench, authority, ask, again) is None:
                 tally.late.append(f"{problem}: {ask}, {answer}")
@@ -72,7 +72,7 @@ def compare_gateway(
 def compare_streams(
     bench: GatewayBench, authority: Authority, manifests: Sequence[Manifest], seed: int, tally: Tally
 ) -> Iterator[AssertionError]:
-    """Every difference about TLS that is passed through."""
+    """Yield every difference about TLS passthrough."""
     names = server_names(manifests, seed, _STREAMS)
     policies = [each for each in manifests if each["kind"].endswith("AccessPolicy")]
     for (port, name), reached in zip(names, bench.pass_through(names), strict=True):
@@ -80,7 +80,7 @@ def compare_streams(
         tally.kinds["passed through" if reached is not None else "not passed through"] += 1
         problem = stream_difference(authority, policies, port, name, reached)
         if problem is not None:
-            time.sleep(_LATE)
+            time.sleep(_LATE_SECONDS)
             (again,) = bench.pass_through([(port, name)])
             if stream_difference(authority, policies, port, name, again) is None:
                 tally.late.append(problem)

@@ -1,4 +1,4 @@
-"""TLS that a gateway passes through: which server the bytes of a client reach, and what the engine says of it."""
+"""TLS passthrough: the server that a client's bytes reach at a gateway, compared with the engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMES = ["a.example", "b.example", "x.a.example", "toys.com", "a.toys.com", "A.
 
 
 def server_names(manifests: Sequence[Manifest], seed: int, number: int) -> list[tuple[int, str | None]]:
-    """Some ports with names to ask for there, most of them of some route."""
+    """Return some ports with server names. Most names belong to a route."""
     random = Random(seed)  # noqa: S311 - it chooses what to test
     routes = [each["spec"] for each in manifests if each["kind"] == "TLSRoute"]
     named = [name.replace("*", "x") for route in routes for name in route.get("hostnames", _NAMES)]
@@ -32,7 +32,7 @@ def server_names(manifests: Sequence[Manifest], seed: int, number: int) -> list[
 
 
 def client_hello(name: str | None) -> bytes:
-    """The first bytes of a client that asks for a server by its name, or for none."""
+    """Return the ClientHello of a client with a server name, or without one."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -45,7 +45,7 @@ def client_hello(name: str | None) -> bytes:
 def stream_difference(
     authority: Authority, policies: Sequence[Manifest], port: int, name: str | None, reached: str | None
 ) -> str | None:
-    """What is not as the engine says, in words; None where all is. `reached` is the server that got the bytes."""
+    """Return the difference from the engine in words, or None. `reached` is the server that got the bytes."""
     decision = authority.decide(Question.of("anonymous", GATEWAY, port=port, sni=name or "", source_ip="127.0.0.2"))
     request = Request({PORT: port, SNI: name, HOST: name})
     [routed] = possible_routes(authority.world, authority.world.gateways["n/g"], request)
@@ -61,13 +61,13 @@ def stream_difference(
 
 
 def _is_left_to_the_authorizer(policies: Sequence[Manifest]) -> bool:
-    """Whether a policy has a test that only the authorizer makes, which nobody asks about TLS."""
+    """Return whether a policy has a condition for the authorizer, which a gateway does not ask about TLS."""
     rules = [rule for policy in policies for rule in policy["spec"].get("rules", ())]
     return any(rule.get("authorization", {}).get("type") == "CEL" for rule in rules)
 
 
 def _servers(authority: Authority, routed: Routed) -> set[str | None]:
-    """The servers of a rule; None where one of its backends has none."""
+    """Return the servers of a rule, with None for a backend without a server."""
     if any(isinstance(point, DeadEnd) for _, point, _, _ in beyond(routed, authority.world)):
         return {None}
     servers: set[str | None] = set()

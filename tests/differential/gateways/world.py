@@ -1,4 +1,4 @@
-"""The servers behind gateways, and who calls: what stays, whichever routes and policies are drawn."""
+"""The servers behind gateways and the callers, which stay the same for all drawn routes and policies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["AUTHORIZERS", "BACKENDS", "CALLERS", "GATEWAY", "HTTPS", "PASSED", "
 
 SETTINGS = Settings.from_mapping({"trustDomain": TRUST_DOMAIN}).enforced()
 GATEWAY = "gateway:n/g"
-PLAIN, HTTPS, PASSED = (8080, 8081), (8443,), (8444,)  # ports of HTTP, of HTTPS, and of TLS that is passed through
+PLAIN, HTTPS, PASSED = (8080, 8081), (8443,), (8444,)  # ports of HTTP, HTTPS and TLS passthrough
 SERVERS = {"s1": ("n/servers", 8001), "s2": ("n/servers", 8002), "s3": ("m/servers", 8003)}  # Services and their pods
 BACKENDS = {"b1": "s1", "b2": "s2", "b3": "s3"}  # XBackends and their Services
 AUTHORIZERS = {1: ("n/servers", 9001), 2: ("n/servers", 9002)}  # the first speaks gRPC, the second HTTP

@@ -1,4 +1,4 @@
-"""Filter chains: whose connections are on which, and what closes them."""
+"""Filter chains: the callers on each, and the changes that close it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_each_caller_has_a_chain_and_each_refusal_has_one() -> None:
     chains = _chains(INBOUND, _layer(IS_X))
     assert set(chains) == {f"app:{X}", "closed:0:none-of-1", *NEVER_CALLERS}
     assert _proxy(chains[f"app:{X}"]).cluster == "app/80"
-    assert _proxy(chains[f"app:{X}"]).access_log  # that the application is not there
+    assert _proxy(chains[f"app:{X}"]).access_log  # the application is missing
     assert _proxy(chains["closed:0:none-of-1"]).cluster == "nowhere"
 
 
@@ -75,7 +75,7 @@ def test_where_the_address_decides_a_chain_is_named_after_what_was_asked() -> No
     [elevens] = own(_layer(_within("11.0.0.0/8")))
     assert own(_layer(ALWAYS)) == {"app:none"}
     assert len({tens, elevens, "app:none"}) == 3
-    assert own(_layer(_within("10.0.0.0/8"), ALWAYS)) == {"app:none"}  # whichever rule allows it
+    assert own(_layer(_within("10.0.0.0/8"), ALWAYS)) == {"app:none"}  # under any allowing rule
     assert own(_layer(_within("10.0.0.0/8"), _within("10.0.0.0/8"))) == {tens}
     [both] = own(_layer(_within("10.0.0.0/8", "11.0.0.0/8")))
     assert both not in (tens, elevens)
@@ -101,7 +101,7 @@ def test_bytes_are_looked_at_where_http_is_read(reads_http: bool) -> None:
     assert listener.name == "connections/80"
 
 
-def test_a_closed_port_refuses_everybody() -> None:
+def test_a_closed_port_refuses_all_callers() -> None:
     listener = closing_connection_listener(INBOUND)
     [chain] = listener.filter_chains
     assert (listener.name, chain.name) == ("connections/80", "closed:0:cannot-be-enforced")

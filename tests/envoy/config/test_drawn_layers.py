@@ -1,4 +1,4 @@
-"""What is emitted for drawn layers, interpreted, is what the reference evaluator decides."""
+"""The interpreted configuration for drawn layers agrees with the reference evaluator."""
 
 from __future__ import annotations
 
@@ -180,8 +180,9 @@ def _interpreter(layers: list[Layer]) -> Interpreter:
 
 
 def _concerning(layers: list[Layer], request: Request) -> list[Layer]:
-    """Leave out rules that the connection rules out, and all but those that it settles, since one match is enough: the
-    reference tries all completions of what the others look at.
+    """Leave out rules that the connection excludes. If it decides a rule, keep only such rules.
+
+    One match is enough, and the reference evaluator tries all completions of the attributes in the others.
     """
 
     def parts(rule: Rule) -> tuple[Predicate, ...]:
@@ -207,8 +208,8 @@ def test_what_is_emitted_means_what_the_layers_mean(seed: int) -> None:
     every = list(product(PEERS, ADDRESSES, ["GET", "PUT"], TARGETS, HOSTS, TEAMS))
     for peer, address, method, target, host, teams in random.sample(every, 60):
         sent = Sent(peer, address, method, target, host, tuple(("x-team", team) for team in teams))
-        said, expected = interpreter.say(sent), reference.decide(layers, _request(sent))
-        assert (said.allowed, said.status) == (expected.allowed, expected.status), (sent, said, expected)
+        outcome, expected = interpreter.say(sent), reference.decide(layers, _request(sent))
+        assert (outcome.allowed, outcome.status) == (expected.allowed, expected.status), (sent, outcome, expected)
     allowed: list[list[Layer]] = []
     for raw in (Sent(peer, address) for peer, address in product(PEERS, ADDRESSES)):
         request = _request(raw)

@@ -1,4 +1,4 @@
-"""What a proxy would not take is found before it is sent."""
+"""A configuration that a proxy would not accept is found before it is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of tests as maps: whatever is looked up, the first test that holds decides, as in the list."""
+"""Lists of tests as maps: for any value, the first test that holds decides, as in the list."""
 
 from __future__ import annotations
 

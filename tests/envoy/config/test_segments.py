@@ -1,4 +1,4 @@
-"""Lists of tests, cut into maps and lists, decide as the list does, whatever the texts are."""
+"""Lists of tests, split into maps and lists, decide as the whole list does, for any texts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def first_of(tests: list[Test], request: Request) -> object:
 
 
 def decided(parts: list[Segment], request: Request) -> object:
-    """Decide as Envoy does: what a map does not decide is decided behind it."""
+    """Decide as Envoy does: after a map without a verdict, the next part decides."""
     for part in parts:
         tests = part.entries.get(str(request.get(part.attribute)), []) if isinstance(part, TestMap) else part
         if (inner := first_of(tests, request)) is not None:
@@ -47,7 +47,7 @@ def decided(parts: list[Segment], request: Request) -> object:
 
 
 def guard(random: Random) -> Predicate:
-    """A denial by another level: whatever is none of what that one allows."""
+    """A denial by another level for all texts that it does not allow."""
     allowed = [calls(*random.sample(TOOLS, random.randint(1, 2))) for _ in range(6)]
     messages: list[Predicate] = [LIST, CALL, ALWAYS]
     return And((random.choice(messages), Not(Or((*allowed, LIST, GET)))))

@@ -1,4 +1,4 @@
-"""What is noted of headers and query parameters, and how it is compared."""
+"""Notes about headers and query parameters, and comparisons with them."""
 
 from __future__ import annotations
 

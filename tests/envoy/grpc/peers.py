@@ -1,4 +1,4 @@
-"""A peer of one connection of the gRPC server, in memory: it writes frames, and reads what comes back."""
+"""A peer of one connection of the gRPC server, in memory: it writes frames, and reads the answers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Test = Callable[..., Coroutine[Any, Any, None]]
 
 
 class Service:
-    """Methods under test, and the messages that they got."""
+    """Methods under test, and the messages that they received."""
 
     def __init__(self) -> None:
         self.calls: list[bytes] = []
@@ -121,7 +121,7 @@ class _Transport(asyncio.Transport):
 
 
 class Peer:
-    """A client of one connection. It has to be made while an event loop runs."""
+    """A client of one connection. Create it while an event loop runs."""
 
     def __init__(self, service: Service | None = None, server: GrpcServer | None = None, **limits: Any) -> None:
         self.service = service or Service()
@@ -141,7 +141,7 @@ class Peer:
         return self
 
     def hear(self) -> None:
-        """Read what came."""
+        """Read the received bytes."""
         for each in frames(self.transport.written):
             self.frames.append(each)
             if each.kind == HEADERS:
@@ -149,7 +149,7 @@ class Peer:
                 self._headers.setdefault(each.stream, []).extend((str(name), str(value)) for name, value in decoded)
 
     async def settle(self) -> None:
-        """Let whatever waits go on."""
+        """Let all waiting tasks continue."""
         for _ in range(10):
             await asyncio.sleep(0)
         self.hear()
@@ -190,7 +190,7 @@ def on_loop(test: Test) -> Callable[..., None]:
         try:
             await test(*arguments, **named)
         finally:
-            await asyncio.sleep(0)  # whatever has just begun to answer
+            await asyncio.sleep(0)  # answers that have just begun
 
     return run
 
@@ -216,8 +216,8 @@ def message(content: bytes) -> bytes:
 
 
 def later(peer: Peer, seconds: float) -> None:
-    """Have a connection look at its times so many seconds from now."""
-    peer.connection.look_at_times(asyncio.get_running_loop().time() + seconds)
+    """Make a connection check its timeouts this number of seconds from now."""
+    peer.connection.check_timeouts(asyncio.get_running_loop().time() + seconds)
     peer.hear()
 
 

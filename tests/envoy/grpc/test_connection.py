@@ -1,4 +1,4 @@
-"""One connection of the gRPC server, frame by frame: what is right is answered, and nothing else reaches a method."""
+"""One connection of the gRPC server, frame by frame: valid calls are answered, and others reach no method."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def test_what_is_no_call_has_a_status_of_http(written: bytes, status: str)
     assert (peer.headers(), peer.service.calls) == ({":status": status}, [])
 
 
-# What is no message
+# Not a message
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ async def test_an_answer_waits_for_the_windows_of_its_peer() -> None:
     assert peer.body() == written[:10]
     peer.send(frame(WINDOW_UPDATE, 0, 1, number(20_000)))
     assert peer.body() == written[:20_010]
-    peer.send(frame(SETTINGS, 0, 0, setting(4, 110_000)))  # the window of the connection is what is left
+    peer.send(frame(SETTINGS, 0, 0, setting(4, 110_000)))  # the window of the connection limits it
     assert peer.body() == written[:65_535]
     assert peer.status() is None
     peer.send(frame(WINDOW_UPDATE, 0, 0, number(1 << 20)))
@@ -220,7 +220,7 @@ async def test_a_smaller_window_may_leave_less_than_nothing() -> None:
 
 
 @on_loop
-async def test_a_peer_may_send_as_much_as_it_was_told_and_no_more() -> None:
+async def test_a_peer_may_send_as_much_as_its_window_and_no_more() -> None:
     peer = Peer(message=1 << 20, idle_frames=10_000).send(OPENING)
     for stream in range(1, 41, 2):  # more than one window of the connection, in all
         peer.send(frame(HEADERS, END_HEADERS, stream, block()))
@@ -251,14 +251,14 @@ async def test_who_holds_most_gives_way_to_who_holds_less() -> None:
     large, small = Peer(service, server).send(OPENING), Peer(service, server).send(OPENING)
     for stream, size in ((1, 30), (3, 60), (5, 10)):
         large.send(frame(HEADERS, END_HEADERS, stream, block()) + frame(DATA, 0, stream, b"\0" * size))
-    assert large.send(call(stream=7)).status(7) == 8  # it has taken all the room itself
+    assert large.send(call(stream=7)).status(7) == 8  # it has used all the room itself
     small.send(call())
     assert (small.status(), service.calls) == (0, [b"hello"])
     large.hear()
     assert [large.status(stream) for stream in (1, 3, 5)] == [None, 8, None]
     small.send(frame(HEADERS, END_HEADERS, 3, block()) + frame(DATA, 0, 3, b"\0" * 61))
     large.hear()
-    assert (small.status(3), large.status(1), large.end) == (8, None, None)  # it would hold most itself
+    assert (small.status(3), large.status(1), large.end) == (8, None, None)  # it would use most itself
 
 
 @on_loop
@@ -275,7 +275,7 @@ async def test_a_table_may_shrink_and_grow_again_before_headers() -> None:
     assert (peer.body(), peer.status()) == (HELLO, 0)
 
 
-# What ends a connection
+# Ends of a connection
 
 _HEADERS_ONLY = frame(HEADERS, END_HEADERS, 1, block())
 _RESET = frame(RST_STREAM, 0, 1, number(ErrorCode.CANCEL))
@@ -511,7 +511,7 @@ async def test_a_stream_window_of_nothing_more_resets_the_stream_alone() -> None
 
 
 @on_loop
-async def test_a_peer_without_a_table_is_told_that_none_is_used() -> None:
+async def test_a_peer_learns_that_no_table_is_used() -> None:
     peer = Peer().send(opening(setting(1, 0)) + call())
     assert next(each for each in peer.frames if each.kind == HEADERS).payload[0] == 0x20
     assert peer.status() == 0
@@ -529,7 +529,7 @@ async def test_a_peer_with_many_calls_lets_others_have_their_turn() -> None:
     assert 0 < service.calls.index(b"other") < 64
     many.connection.pause_writing()
     await many.settle()
-    assert len(service.calls) < 100  # it takes no answers
+    assert len(service.calls) < 100  # it accepts no answers
     many.connection.resume_writing()
     await many.settle()
     assert (len(service.calls), many.transport.reading, many.end) == (201, True, None)

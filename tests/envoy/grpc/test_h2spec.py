@@ -20,7 +20,7 @@ from tests.missing import give_up
 from tests.programs.building import are_missing, find
 
 ALL = 147
-SECONDS = 30  # that h2spec waits for an answer; it waits as long for each test that fails
+SECONDS = 30  # that h2spec waits for an answer, and for each failing test
 LEFT: Mapping[str, str] = {}
 
 

@@ -1,4 +1,4 @@
-"""Whatever peers write: only calls that are right reach a method, and nothing breaks, or is kept."""
+"""For any bytes of peers, only valid calls reach a method, nothing breaks, and no memory is kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Errors(logging.Handler):
 
 
 def served(pieces: Sequence[bytes]) -> list[bytes]:
-    """Serve bytes of a peer; return the messages that a method got. No error of ours comes of it."""
+    """Serve bytes of a peer; return the messages that a method got. The server raises no error."""
     errors, log = _Errors(), logging.getLogger("eastgate.envoy.grpc")
     log.addHandler(errors)
 
@@ -38,7 +38,7 @@ def served(pieces: Sequence[bytes]) -> list[bytes]:
         assert peer.transport.closed == (peer.end is not None)
         peer.connection.connection_lost(None)
         assert peer.connection.is_idle
-        assert peer.server.hold(peer.server.limits.held, 0)  # nothing is counted for ever
+        assert peer.server.hold(peer.server.limits.held, 0)  # no count remains
         return peer.service.calls
 
     try:
@@ -54,7 +54,7 @@ def served(pieces: Sequence[bytes]) -> list[bytes]:
     ),
     cuts=st.lists(st.integers(0, len(_SESSION)), max_size=6),
 )
-@example(changes=[(0, 1, b"")], cuts=[len(_SESSION)])  # the cut is behind what is left
+@example(changes=[(0, 1, b"")], cuts=[len(_SESSION)])  # the cut is after these bytes
 def test_changed_bytes(changes: list[tuple[int, int, bytes]], cuts: list[int]) -> None:
     written = bytearray(_SESSION)
     for at, removed, added in changes:

@@ -1,4 +1,4 @@
-"""Malformed requests (RFC 9113, 8.1 to 8.3): their streams are reset, and their connections go on."""
+"""Malformed requests (RFC 9113, 8.1 to 8.3): their streams are reset, and their connections continue."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _MALFORMED = {
 async def test_a_malformed_request_reaches_no_method_and_its_connection_goes_on(name: str) -> None:
     headers = _MALFORMED[name]
     peer = Peer().send(OPENING + frame(HEADERS, END_HEADERS, 1, headers) + frame(DATA, END_STREAM, 1, HELLO))
-    peer.send(frame(HEADERS, END_HEADERS, 3, headers))  # as it is remembered
+    peer.send(frame(HEADERS, END_HEADERS, 3, headers))  # the cached form
     peer.send(frame(DATA, 0, 3, HELLO[:3]) + frame(DATA, END_STREAM, 3, HELLO[3:]))
     assert (peer.reset(1), peer.reset(3)) == (ErrorCode.PROTOCOL_ERROR, ErrorCode.PROTOCOL_ERROR)
     assert (peer.headers(1), peer.service.calls, peer.end) == ({}, [], None)

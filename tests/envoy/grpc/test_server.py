@@ -1,4 +1,4 @@
-"""The gRPC server as the clients of gRPC itself see it, over a socket."""
+"""The gRPC server with the clients of gRPC itself, over a socket."""
 
 from __future__ import annotations
 

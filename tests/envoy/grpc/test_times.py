@@ -1,4 +1,4 @@
-"""How long a connection of the gRPC server waits, and how it ends."""
+"""The timeouts of a connection of the gRPC server, and its end."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_at_the_end_calls_on_their_way_are_answered_and_then_none() -> Non
     await asyncio.sleep(0)
     peer.hear()
     assert peer.end == ErrorCode.NO_ERROR
-    assert peer.send(call(stream=3)).status(3) == 0  # it was on its way
+    assert peer.send(call(stream=3)).status(3) == 0  # sent before the end was known
     while sum(each.kind == GOAWAY for each in peer.frames) < 2:
         await asyncio.sleep(0.01)
         peer.hear()

@@ -1,4 +1,4 @@
-"""Manifests to the configuration of one port, and what an interpreter and the engine say of a request there."""
+"""From manifests to the configuration of one port, and the verdicts of interpreter and engine about a request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.envoy.plan.interpreter import Interpreter, Said, Sent
 __all__ = ["difference", "emitted", "plan_of", "sent_of"]
 
 Manifest = dict[str, Any]
-_REFUSED = ("unclear-values", "cannot-be-enforced")  # see the table of differences that are meant
+_REFUSED = ("unclear-values", "cannot-be-enforced")  # see the table of intended differences
 
 
 def plan_of(authority: Authority, workload: str, port: int) -> PortPlan:
@@ -43,19 +43,25 @@ def sent_of(ask: Ask) -> Sent:
     return Sent(ask.caller.identity, ask.caller.address, http.method, http.target, http.hosts, headers)
 
 
-def difference(authority: Authority, question: Question, said: Said, *, http: bool) -> str | None:
-    """What interpreter and engine do not agree on; None where they agree."""
+def difference(authority: Authority, question: Question, proxy_outcome: Said, *, http: bool) -> str | None:
+    """The difference between interpreter and engine, or None."""
     decision = authority.decide(question)
-    if said.allowed != decision.allowed:
-        meant = not said.allowed and (said.who in _REFUSED or not said.names or not (question.path or "").isascii())
-        return None if meant else f"interpreted: {said}, decided: {decision.verdict}, {decision.reason}"
-    if not http or said.who in _REFUSED or not said.names:
+    if proxy_outcome.allowed != decision.allowed:
+        meant = not proxy_outcome.allowed and (
+            proxy_outcome.who in _REFUSED or not proxy_outcome.names or not (question.path or "").isascii()
+        )
+        return None if meant else f"interpreted: {proxy_outcome}, decided: {decision.verdict}, {decision.reason}"
+    if not http or proxy_outcome.who in _REFUSED or not proxy_outcome.names:
         return None
     expected = outcomes(decision)
-    if not said.allowed and said.status and said.status not in {one.status or said.status for one in expected}:
-        return f"interpreted: {said}, decided: {decision.status}"
-    if not any(re.fullmatch(expected_name(one), said.who) for one in expected):
-        return f"interpreted: {said.who}, decided by: {expected_name(decision.outcome)}"
+    if (
+        not proxy_outcome.allowed
+        and proxy_outcome.status
+        and proxy_outcome.status not in {one.status or proxy_outcome.status for one in expected}
+    ):
+        return f"interpreted: {proxy_outcome}, decided: {decision.status}"
+    if not any(re.fullmatch(expected_name(one), proxy_outcome.who) for one in expected):
+        return f"interpreted: {proxy_outcome.who}, decided by: {expected_name(decision.outcome)}"
     return None
 
 

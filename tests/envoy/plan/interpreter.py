@@ -1,7 +1,7 @@
-"""What an Envoy with this configuration would do: a small interpreter of the resources that Eastgate emits.
+"""The behaviour of an Envoy with this configuration: a small interpreter of the resources that Eastgate emits.
 
-Written from Envoy's documentation and from what was measured of Envoy 1.40. It knows nothing of plans, predicates or
-the code that writes matchers: it reads protobuf.
+It follows Envoy's documentation and measurements of Envoy 1.40. It knows nothing of plans, predicates or the code that
+writes matchers: it reads protobuf.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Written(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a client sends. Without a method it is not HTTP."""
+    """Bytes from a client. Without a method they are not HTTP."""
 
     peer: str | None
     address: str
@@ -62,9 +62,9 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What becomes of it: 0 is a closed connection. `names` are those of the actions that decided, in order.
+    """The result: status 0 is a closed connection. `names` are those of the actions that decided, in order.
 
-    `audit` is the name of what would have been decided; empty where no policy is audited.
+    `audit` is the name of the would-be decision; empty without an audited policy.
     """
 
     status: int
@@ -77,14 +77,14 @@ class Said:
 
     @property
     def who(self) -> str:
-        """The last that says more than that nothing was in the way."""
-        told = [name.partition(":")[2] for name in self.names]
-        return next((one for one in reversed(told) if one != "open"), "open")
+        """The last name other than that of an unopposed allow."""
+        names = [name.partition(":")[2] for name in self.names]
+        return next((one for one in reversed(names) if one != "open"), "open")
 
 
 @dataclass(slots=True)
 class _Seen:
-    """Everything that inputs can look at."""
+    """All inputs of matchers."""
 
     state: dict[str, str] = field(default_factory=dict)
     headers: dict[str, list[str]] = field(default_factory=dict)
@@ -111,7 +111,7 @@ def _unpack(packed: Any, into: Any) -> Any:
 
 
 def _match(matcher: Any, seen: _Seen) -> Any | None:
-    """The action; None where nothing matches, not even `on_no_match`."""
+    """The action; None if nothing matches, not even `on_no_match`."""
     found = None
     if matcher.HasField("matcher_list"):
         found = _list(matcher, seen)
@@ -123,7 +123,7 @@ def _match(matcher: Any, seen: _Seen) -> Any | None:
 
 
 def decide_matcher(matcher: Any, state: dict[str, str]) -> str:
-    """Return the name of the action that a matcher comes to, for what is noted in filter state."""
+    """Return the name of the action that a matcher comes to, for these notes in filter state."""
     action = _match(matcher, _Seen(state=state))
     return str(_unpack(action, rbac_pb2.Action()).name) if action is not None else ""
 
@@ -133,7 +133,7 @@ def _on_match(on_match: Any, seen: _Seen) -> Any | None:
 
 
 def _list(matcher: Any, seen: _Seen) -> Any | None:
-    """The FIRST whose predicate holds; where its own matcher finds nothing, neither does the list."""
+    """The FIRST whose predicate holds. If its own matcher finds nothing, neither does the list."""
     assert matcher.matcher_list.matchers, "Envoy rejects an empty list"
     for one in matcher.matcher_list.matchers:
         if _holds(one.predicate, seen):
@@ -221,7 +221,7 @@ class Interpreter:
         self._found = found
 
     def say(self, sent: Sent) -> Said:
-        """What becomes of a connection, and of the request on it."""
+        """The result for a connection, and for the request on it."""
         seen = _Seen(self._noted(sent), {}, "'http/1.1'" if sent.method is not None else "")
         names = [self._named("connections", seen)]
         audit = self._named("audit", seen)
@@ -235,7 +235,7 @@ class Interpreter:
         return self._request(sent, seen, names)
 
     def _noted(self, sent: Sent) -> dict[str, str]:
-        """The filter state that the outer listener makes."""
+        """The filter state that the outer listener sets."""
         chains = {chain.name: chain for chain in self._found[f"inbound/{self.port}"].filter_chains}
         chain = chains["tls" if sent.peer is not None else "plain"]
         struct = _unpack(chain.filters[0].typed_config, typed_struct_pb2.TypedStruct())
@@ -255,7 +255,7 @@ class Interpreter:
         return str(_unpack(action, rbac_pb2.Action()).name) if action is not None else ""
 
     def _connect(self, seen: _Seen) -> tuple[str, str]:
-        """Where the connection leads, and what is logged where that is nowhere."""
+        """The destination of a connection, and the log line if it has none."""
         listener = self._found[f"connections/{self.port}"]
         action = _match(listener.filter_chain_matcher, seen)
         assert action is not None, "there is a word for every caller"
@@ -268,7 +268,7 @@ class Interpreter:
         return proxy.cluster, next((log["decision"] for log in logs if "decision" in log), "")
 
     def _carried(self, noting: Any, state: dict[str, str]) -> dict[str, str]:
-        """What the next listener gets: what is noted for it, since all notes go one listener far."""
+        """The filter state for the next listener: only notes for it, since each note reaches one listener."""
         carried: dict[str, str] = {}
         for filter_ in noting:
             [notes] = MessageToDict(_unpack(filter_.typed_config, typed_struct_pb2.TypedStruct()).value).values()
@@ -305,7 +305,7 @@ class Interpreter:
                 continue
             rules = _unpack(config, http_rbac_pb2.RBAC())
             if not rules.HasField("matcher"):
-                continue  # without rules it lets everything through
+                continue  # without rules it allows everything
             action = _match(rules.matcher, seen)
             assert action is not None, "there is a word on every request"
             decided = _unpack(action, rbac_pb2.Action())
@@ -333,7 +333,7 @@ class Interpreter:
 
 
 def _headers(sent: Sent, path: str) -> dict[str, list[str]]:
-    """As filters see them. What begins with `x-envoy-`, and what `connection` names, was taken away early."""
+    """The headers for filters. Envoy removes those with `x-envoy-` and those that `connection` names earlier."""
     found: dict[str, list[str]] = {}
     for name, value in sent.headers:
         if not name.lower().startswith("x-envoy-"):
@@ -345,7 +345,7 @@ def _headers(sent: Sent, path: str) -> dict[str, list[str]]:
 
 
 def _status(replies: Any, name: str) -> int:
-    """RBAC answers 403; local replies are told by the name of the action that another status is meant."""
+    """The status of a refusal: RBAC answers 403, and the mapper of replies changes it by the name of the action."""
     details = f"rbac_access_denied_matched_policy[{name}]"
     for mapper in replies.mappers:
         expression = MessageToDict(mapper.filter.extension_filter.typed_config)["expression"]

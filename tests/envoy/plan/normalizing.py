@@ -1,4 +1,4 @@
-"""How Envoy 1.40 reads paths, hosts and queries, as it was measured: see `tests.differential` for the real one."""
+"""Envoy 1.40's normalisation of paths, hosts and queries, as measured: see `tests.differential` for the real one."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _merged(path: str) -> str:
 
 
 def is_authority(host: str) -> bool:
-    """Whether Envoy takes it for the authority of a request: it looks at the characters alone."""
+    """Return whether Envoy accepts it as the authority of a request: it checks only the characters."""
     return re.fullmatch(r"[-A-Za-z0-9!$%&'()*+,.:;=@\[\]_~]*", host) is not None
 
 
@@ -80,5 +80,5 @@ _INLINE = re.compile(  # of these Envoy's map of headers holds one entry each
 
 
 def joined_values(name: str, values: list[str]) -> list[str]:
-    """The values of a header in HTTP/1, as filters see them."""
+    """The values of a header in HTTP/1, for filters."""
     return [",".join(value for value in values if value)] if _INLINE.fullmatch(name) else values

@@ -1,4 +1,4 @@
-"""What the script that notes headers and query parameters does, written again from what its comments promise."""
+"""The script that notes headers and query parameters, written again from the promises of its comments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENTRY = re.compile(
 
 
 def note_values(script: str, headers: dict[str, list[str]], state: dict[str, str]) -> None:
-    """Note in filter state what the entries of a script say; one without entries does nothing."""
+    """Note the values for the entries of a script in filter state; one without entries does nothing."""
     entries = script.partition("\n}\n")[0]
     found = _ENTRY.findall(entries)
     assert len(found) == entries.count("name ="), "an entry is not understood"
@@ -44,7 +44,7 @@ def _parameters(target: str, name: str) -> list[str]:
 
 
 def _are_clear(values: list[str], *, is_list: bool) -> bool:
-    """Tell whether values can be told apart: none may be several that Envoy has joined with commas."""
+    """Return whether values are unambiguous: none may be several values that Envoy has joined with commas."""
     if any(set(value) & set("\x00\x02\x03") for value in values):
         return False
     return not is_list or not any(re.search(r",[^ \t]", value) for value in values)

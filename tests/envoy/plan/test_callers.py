@@ -1,4 +1,4 @@
-"""Who may be calling: names of Linkerd and SPIFFE IDs, and the cells into which callers fall."""
+"""Possible callers: names of Linkerd and SPIFFE IDs, and the cells of callers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_account_has_a_name_and_others_are_called_by_their_identity(identity:
 @pytest.mark.parametrize(
     "name", ["spiffe://td/ns/a/sa/x", "web.example.com", TAIL, f"x.{TAIL}", f".{TAIL}", "x.a.serviceaccount.identity"]
 )
-def test_nobody_has_a_name_that_is_no_account_of_the_trust_domain(name: str) -> None:
+def test_no_caller_has_a_name_outside_of_the_accounts_of_the_trust_domain(name: str) -> None:
     assert CALLERS.names.identity(name) is None
 
 
@@ -79,7 +79,7 @@ def test_what_an_atom_says_of_all_callers_of_a_cell(atom: Is, caller: CallerCell
     assert CALLERS.settle(atom, caller) == settled
 
 
-def test_whoever_is_named_and_whoever_is_known_has_a_cell() -> None:
+def test_named_and_known_callers_have_cells() -> None:
     asked = [
         Is(IDENTITY, OneOf(frozenset({"spiffe://evil/x"}))),
         Is(IDENTITY, AccountsOf("td", "a")),

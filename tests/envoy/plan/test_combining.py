@@ -1,4 +1,4 @@
-"""Decisions combined mean what each of them means: on drawn trees, for every request."""
+"""A combination of decisions means the same as its parts: on drawn trees, for every request."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_bytes_are_allowed_only_where_whatever_is_http_in_them_is(seed: int) -> 
 
 
 def _allows_bytes(node: Node, request: Request) -> bool:
-    """Decide bytes by the letter: a test that looks at HTTP may come out either way, wherever it stands."""
+    """Decide bytes literally: a test of HTTP may have either result, anywhere in the tree."""
     if isinstance(node, ProxyVerdict):
         return node.allowed
     for when, inner in node.tests:
@@ -121,9 +121,9 @@ def test_what_routes_share_is_asked_of_bytes_once() -> None:
 def test_two_decisions_may_have_too_many_ways_through_them(monkeypatch: pytest.MonkeyPatch) -> None:
     first = choice([(GET, ENDS[1]), (ROOT, ENDS[2])], ENDS[3])
     second = choice([(HERE, ENDS[1])], OPEN)
-    monkeypatch.setattr(combining, "_MOST_ENDS", 6)
+    monkeypatch.setattr(combining, "_MAX_ENDS", 6)
     assert isinstance(then(first, second), DecisionNode)
-    monkeypatch.setattr(combining, "_MOST_ENDS", 5)
+    monkeypatch.setattr(combining, "_MAX_ENDS", 5)
     with pytest.raises(TooManyEnds, match="6 ways"):
         then(first, second)
     assert isinstance(then(first, OPEN), DecisionNode)

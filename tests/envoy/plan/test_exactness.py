@@ -1,4 +1,4 @@
-"""What Envoy can test exactly as a policy means it, and what it cannot."""
+"""Tests that Envoy can make exactly as a policy means them, and others."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _computed(attribute: Attribute, *, empty: bool, pattern: bool = True) -> Com
         (Is(query("te"), _one_of("red")), None),
         (Is(header("x-envoy-retry-on"), _one_of("red")), UNTESTABLE),
         (Is(header("accept"), _one_of("a", "b")), None),
-        (Is(header("accept"), _one_of("a", "")), UNTESTABLE),  # of several values Envoy forgets empty ones
+        (Is(header("accept"), _one_of("a", "")), UNTESTABLE),  # of several values, Envoy drops empty ones
         (Is(header("cookie"), _one_of("")), UNTESTABLE),
         (Is(query("accept"), _one_of("")), None),
         (Is(header("accept"), Prefix("a")), None),
         (Is(header("accept"), Present()), None),
-        (Is(header("x-team"), _one_of("a\x02b")), UNTESTABLE),  # cannot be noted of a request
+        (Is(header("x-team"), _one_of("a\x02b")), UNTESTABLE),  # cannot be noted for a request
         (Is(header("x-team"), Prefix("\x03")), UNTESTABLE),
         (Is(header("x-team"), Suffix("\x00")), UNTESTABLE),
         (_computed(PATH, empty=True), None),

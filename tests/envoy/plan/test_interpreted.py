@@ -1,4 +1,4 @@
-"""On generated policies, what the emitted configuration means is what the engine decides."""
+"""On generated policies, the emitted configuration agrees with the engine."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_every_trick_is_decided_as_the_engine_decides_it(
     authority.assign_addresses(_PLACES)
     proxies = interpreters(authority, PODS, list(PORTS))
     for ask in (one.located(_PLACES) for one in asks(sample, 4, 2)):
-        said = proxies[ask.pod, ask.port].say(sent_of(ask))
-        assert difference(authority, ask.question(), said, http=ask.is_plain) is None, ask
+        proxy_outcome = proxies[ask.pod, ask.port].say(sent_of(ask))
+        assert difference(authority, ask.question(), proxy_outcome, http=ask.is_plain) is None, ask
 
 
 @settings(max_examples=80)
@@ -43,11 +43,11 @@ def test_generated_clusters_are_decided_as_the_engine_decides_them(manifests: li
     authority = authority_of(manifests, chosen)
     proxies = interpreters(authority, list(authority.world.workloads), generate.PORTS)
     for workload, (identity, port, method, path) in itertools.product(authority.world.workloads, every_request()):
-        said = proxies[workload, port].say(Sent(identity, "127.0.0.1", method, path))
+        proxy_outcome = proxies[workload, port].say(Sent(identity, "127.0.0.1", method, path))
         question = Question.of(
             identity or "anonymous", f"pod:{workload}", port=port, method=method, path=path, host="h", headers={}
         )
-        assert difference(authority, question, said, http=True) is None, question
-        if said.allowed and said.audit:
+        assert difference(authority, question, proxy_outcome, http=True) is None, question
+        if proxy_outcome.allowed and proxy_outcome.audit:
             would = authority.decide(question).would_be
-            assert said.audit.startswith("200:") is would.allowed, (question, said.audit, would)
+            assert proxy_outcome.audit.startswith("200:") is would.allowed, (question, proxy_outcome.audit, would)

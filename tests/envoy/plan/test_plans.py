@@ -1,4 +1,4 @@
-"""What is planned for a port: levels, tiers, what cannot be said, and what stays the same when something changes."""
+"""The plan of a port: levels, tiers, inexpressible policies, and names that stay the same after a change."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def test_a_policy_on_the_traffic_of_a_service_closes_its_pods() -> None:
     chosen = Settings.from_mapping({"trustDomain": "td", "meshMode": "ambient", "serviceTarget": "traffic"})
     policy = _policy("q", [{}], target={"group": "", "kind": "Service", "name": "s0"})
     authority = authority_of([*WORLD, policy], chosen)
-    said = Interpreter(emitted(authority, "a/p0", 80), 80).say(Sent("spiffe://td/ns/a/sa/x", "127.0.0.1"))
-    assert (said.status, said.who) == (0, "cannot-be-enforced")
+    proxy_outcome = Interpreter(emitted(authority, "a/p0", 80), 80).say(Sent("spiffe://td/ns/a/sa/x", "127.0.0.1"))
+    assert (proxy_outcome.status, proxy_outcome.who) == (0, "cannot-be-enforced")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_port_is_read_as_http_where_a_layer_asks_for_it_or_answers_in_it(
     assert _plan(AllowAny("allow", (Rule(when, RULE),), refusal)).reads_http is reads_http
 
 
-# What stays the same
+# Stable names
 
 
 def _policy(name: str, rules: list[Any], target: Manifest | None = None, **spec: Any) -> Manifest:
@@ -202,7 +202,7 @@ def _chains(policies: list[Manifest]) -> dict[str, bytes]:
     return {chain.name: chain.SerializeToString(deterministic=True) for chain in chains}
 
 
-def test_whoever_is_still_let_in_keeps_the_very_same_filter_chain() -> None:
+def test_callers_that_stay_allowed_keep_the_same_filter_chain() -> None:
     before = _chains([_policy("one", [_from("x"), _from("y")])])
     after = _chains([_policy("another", [_from("b/x")]), _policy("one", [_from("b/*"), _from("x")])])
     stays, goes = "app:spiffe://td/ns/a/sa/x", "app:spiffe://td/ns/a/sa/y"
@@ -222,8 +222,10 @@ def test_whoever_is_still_let_in_keeps_the_very_same_filter_chain() -> None:
 )
 def test_tiers_pass_to_the_policies_below_them(tiers: list[Manifest], status: int, who: str) -> None:
     authority = authority_of([*WORLD, _policy("one", [_from("y")]), *tiers], SETTINGS)
-    said = Interpreter(emitted(authority, "a/p0", 80), 80).say(Sent("spiffe://td/ns/a/sa/x", "127.0.0.1", "GET"))
-    assert (said.status, said.who) == (status, who)
+    proxy_outcome = Interpreter(emitted(authority, "a/p0", 80), 80).say(
+        Sent("spiffe://td/ns/a/sa/x", "127.0.0.1", "GET")
+    )
+    assert (proxy_outcome.status, proxy_outcome.who) == (status, who)
 
 
 @pytest.mark.parametrize(

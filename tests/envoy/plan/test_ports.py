@@ -1,4 +1,4 @@
-"""What is planned for a port whose layers are made by hand: connections, requests, bytes, audit, and too much of it."""
+"""The plan of a port with handmade layers: connections, requests, bytes, audit, and limits."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_a_refusal_counts_the_policies_that_decide() -> None:
 # Fields and bounds
 
 
-def test_fields_are_what_atoms_look_at_and_those_that_can_decide_are_told_apart() -> None:
+def test_fields_are_those_of_atoms_and_deciding_ones_are_marked() -> None:
     atoms: list[Is | Computed] = [
         Is(PATH, Present()),
         Computed("a pattern", frozenset({TEAM, PATH}), lambda _: True),
@@ -221,7 +221,7 @@ def test_fields_are_what_atoms_look_at_and_those_that_can_decide_are_told_apart(
 
 @pytest.mark.parametrize(("most", "code"), [(1, None), (0, "EG8004")])
 def test_a_port_with_too_many_tests_is_closed(monkeypatch: pytest.MonkeyPatch, most: int, code: str | None) -> None:
-    monkeypatch.setattr(ports, "_MOST_TESTS", most)
+    monkeypatch.setattr(ports, "_MAX_TESTS", most)
     plan = _plan(_layer(_chain(CLOSES)))
     assert (plan.refused and plan.refused.code.id) == code
     assert plan.policies == {"Kind/n/p"}

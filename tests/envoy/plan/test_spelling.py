@@ -1,4 +1,4 @@
-"""Literals as expressions for Envoy: they hold of what Envoy sees where the literal holds of the canonical path."""
+"""Literals as expressions for Envoy: they match a spelling if the literal matches the canonical path."""
 
 from __future__ import annotations
 

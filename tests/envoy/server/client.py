@@ -78,7 +78,7 @@ class Client:
 
     async def hears_nothing(self, timeout: float = 0.1) -> bool:
         done, _ = await asyncio.wait([asyncio.ensure_future(self.call.read())], timeout=timeout)
-        return not done  # the read goes on, so this is the last thing that a client can do
+        return not done  # the read continues, so this must be the last step of a client
 
     async def code(self) -> grpc.StatusCode:
         found: grpc.StatusCode = await asyncio.wait_for(self.call.code(), PATIENCE)

@@ -1,4 +1,4 @@
-"""A real Envoy that gets its configuration from a control plane under test, and never outlives its test."""
+"""A real Envoy with the configuration of a control plane under test. It never outlives its test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from envoy.extensions.transport_sockets.tls.v3.secret_pb2 import Secret
 from envoy.type.matcher.v3.http_inputs_pb2 import HttpRequestHeaderMatchInput
 from google.protobuf import json_format
 
-from eastgate.envoy.config import typed  # which knows the types that plain configuration names
+from eastgate.envoy.config import typed  # it knows the types that plain configuration names
 from eastgate.envoy.server import EXTENSION, LISTENER, SECRET, XdsResource
 from eastgate.local.machine.envoy import find_envoy
 from tests.patience import PATIENCE
@@ -68,14 +68,14 @@ def _bootstrap(node: str, token: str, path: str) -> dict[str, Any]:
 
 @contextmanager
 def running(node: str, token: str, address: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Envoy, connected to this address, until the block is left in whatever way."""
+    """Envoy, connected to this address, until the block ends for any reason."""
     path = address.removeprefix("unix:")
     config = Path(path).with_name("envoy.json")
     config.write_text(json.dumps(_bootstrap(node, token, path)), encoding="utf-8")
     command = [str(find_envoy()), "--disable-hot-restart", "--reject-unknown-dynamic-fields"]
     command += ["--concurrency", "1", "--log-level", "error", "-c", str(config)]
     if sys.platform == "linux" and (setpriv := shutil.which("setpriv")) is not None:
-        command = [setpriv, "--pdeathsig", "KILL", "--", *command]  # also if the tests are killed
+        command = [setpriv, "--pdeathsig", "KILL", "--", *command]  # even if the tests are killed
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield process
@@ -87,7 +87,7 @@ def running(node: str, token: str, address: str) -> Iterator[subprocess.Popen[by
 def listener(
     name: str, port: int, body: str, *policies: str, extension: str = "rbac", bad: bool = False
 ) -> XdsResource:
-    """Answers with `body` over TLS, if the extension lets it. A bad one is well-formed, but Envoy cannot build it."""
+    """A listener that answers with `body` over TLS, if the extension allows it. Envoy cannot build a bad one."""
     rbac = {"config_source": ADS, "type_urls": [TYPE + "extensions.filters.http.rbac.v3.RBAC"]}
     reply = {"match": {"prefix": "/"}, "direct_response": {"status": 200, "body": {"inline_string": body}}}
     host = {"name": "all", "domains": ["*"], "routes": [reply]}
@@ -114,7 +114,7 @@ def listener(
 
 
 def rbac(action: str, *policies: str, name: str = "rbac") -> XdsResource:
-    """Lets everybody in, or nobody, or is something that Envoy rejects, for the action BAD."""
+    """An RBAC filter that allows all callers, or none; for the action BAD, one that Envoy rejects."""
     verdict = {"@type": f"{TYPE}config.rbac.v3.Action", "name": "p", "action": "DENY" if action == "DENY" else "ALLOW"}
     reached = {"action": {"name": "verdict", "typed_config": verdict}}
     matcher: dict[str, Any] = {"on_no_match": reached}
@@ -130,7 +130,7 @@ def rbac(action: str, *policies: str, name: str = "rbac") -> XdsResource:
 
 
 def certificate(common_name: str) -> XdsResource:
-    """A key and a certificate that it has signed itself."""
+    """A key and a self-signed certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     now = datetime.datetime.now(datetime.UTC)
@@ -150,7 +150,7 @@ def certificate(common_name: str) -> XdsResource:
 
 
 class Connection:
-    """One connection to Envoy that is kept open."""
+    """One open connection to Envoy."""
 
     def __init__(self, port: int) -> None:
         context = ssl.create_default_context()
@@ -168,12 +168,12 @@ class Connection:
         return response.status, response.read().decode()
 
     def source(self) -> int:
-        """The client's port: the same as long as it is the same connection."""
+        """The client's port: it identifies the connection."""
         port: int = self._http.sock.getsockname()[1]
         return port
 
     def subject(self) -> str:
-        """Whom the server's certificate names."""
+        """The subject of the server's certificate."""
         shown = self._http.sock.getpeercert(binary_form=True)
         assert isinstance(shown, bytes)
         found = x509.load_der_x509_certificate(shown).subject.get_attributes_for_oid(NameOID.COMMON_NAME)

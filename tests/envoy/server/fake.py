@@ -1,8 +1,8 @@
-"""A proxy that behaves as Envoy was seen to, without a network: also where that is not what one would like.
+"""A proxy with the observed behaviour of Envoy, including its flaws, without a network.
 
-It rejects a response with anything bad in it, and may have applied any part of the rest by then; what it claims after
-a reconnect are the versions from before the rejected response. An extension or a secret that it was sent before it does
-not look at again, and accepts it, also if it was rejected. It acknowledges that a secret is removed, and keeps it.
+It rejects a response with anything bad in it, and may have applied any part of the rest by then. After a reconnect, it
+claims the versions from before the rejected response. It does not validate an extension or a secret that it has seen
+before, and accepts it, even after a rejection. It acknowledges the removal of a secret, and keeps it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def answer(response: Any, error: str | None = None) -> Any:
 
 
 def send(stream: Stream) -> Any | None:
-    """The next response as the proxy sees it."""
+    """The next response for the proxy."""
     response = stream.next_response()
     return DeltaDiscoveryResponse.FromString(encode(response)) if response is not None else None
 
@@ -56,7 +56,7 @@ def content(response: Any) -> tuple[dict[str, bytes], list[str]]:
 
 
 def exchange(stream: Stream, *requests: Any) -> list[tuple[str, dict[str, bytes], list[str]]]:
-    """Send these requests, accept all that comes back, and tell what that was."""
+    """Send these requests, accept all responses, and return them."""
     for one in requests:
         stream.receive(one)
     seen = []
@@ -67,7 +67,7 @@ def exchange(stream: Stream, *requests: Any) -> list[tuple[str, dict[str, bytes]
 
 
 class FakeProxy:
-    """`runs` is what it really enforces, `versions` what it will claim."""
+    """`runs` is the really enforced configuration, `versions` the claimed one."""
 
     def __init__(self) -> None:
         self.runs: dict[ResourceKey, bytes] = {}

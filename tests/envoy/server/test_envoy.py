@@ -17,7 +17,7 @@ from tests.patience import PATIENCE
 
 @asynccontextmanager
 async def enforcing(port: int) -> AsyncIterator[Plane]:
-    """A control plane and an Envoy that has settled, with one listener that lets everybody in."""
+    """A control plane and an Envoy that has settled, with one listener that allows all callers."""
     async with plane() as p:
         p.store.put("n", [listener("web", port, "one", "web"), rbac("ALLOW", "open"), certificate("first")])
         with running("n", p.tokens.issue("n"), p.address) as process:
@@ -175,8 +175,8 @@ def test_after_a_restart_of_the_control_plane_nothing_is_sent_that_envoy_has() -
                     for kind in (LISTENER, EXTENSION, SECRET, CLUSTER):
                         name = kind.rpartition(".")[2]
                         sent = again.metrics.registry.get_sample_value("eastgate_xds_responses_total", {"type": name})
-                        assert sent == (1 if kind == CLUSTER else None)  # there are none, and that is said
-                    p.store.update("n", [rbac("DENY", "shut"), certificate("second")])  # which are spelled anew
+                        assert sent == (1 if kind == CLUSTER else None)  # there are none, and this is reported
+                    p.store.update("n", [rbac("DENY", "shut"), certificate("second")])  # these have new spellings
                     await again.wait_settled("n", PATIENCE)
                     assert (await connection.get())[0] == 403
                     with connected(port) as new:
@@ -189,7 +189,7 @@ def test_after_a_restart_of_the_control_plane_nothing_is_sent_that_envoy_has() -
 
 
 def test_a_rejection_is_known_after_a_reconnect_and_never_taken_for_accepted() -> None:
-    """Envoy accepts what it has rejected when it is sent again, but does not apply it."""
+    """Envoy accepts a rejected resource when it is sent again, but does not apply it."""
 
     async def test() -> None:
         port = free_port()

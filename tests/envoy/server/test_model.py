@@ -1,4 +1,4 @@
-"""Whatever happens, in whatever order: in the end the proxy runs what the store says, less what it rejected."""
+"""After any events in any order, the proxy runs the resources of the store, without those that it rejected."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Conversation(RuleBasedStateMachine):
 
     @rule(type_url=types, name=names, data=st.data())
     def goes_and_comes_back(self, type_url: str, name: str, data: st.DataObject) -> None:
-        """Once the proxy has answered for its absence, a resource is there again as it was."""
+        """After the proxy has acknowledged its absence, a resource is put back unchanged."""
         if (was := self.store.of_type("n", type_url).get(name)) is not None:
             self.all_is_said(data)
             self.store.update("n", remove=[was.key])
@@ -113,7 +113,7 @@ class Conversation(RuleBasedStateMachine):
     @precondition(lambda self: self.has_clusters_or_listeners)
     @rule(type_url=named_types, body=bodies, name=names)
     def another_control_plane_sends(self, type_url: str, name: str, body: str) -> None:
-        """It has other ideas of one resource that the proxy should run, and is gone again."""
+        """Another control plane has sent the proxy another version of one resource, and is gone."""
         self.close()
         if name in self.proxy.names[type_url]:
             same = [resource(*key, self.proxy.runs[key].decode()) for key in self.has_clusters_or_listeners]
@@ -128,7 +128,7 @@ class Conversation(RuleBasedStateMachine):
 
     @property
     def has_clusters_or_listeners(self) -> list[tuple[str, str]]:
-        """The resources by which a control plane knows that the proxy was connected before."""
+        """The resources that show to a control plane that the proxy was connected before."""
         return [key for key in self.proxy.versions if key[0] in (CLUSTER, LISTENER) and key in self.proxy.runs]
 
     @rule()
@@ -143,7 +143,7 @@ class Conversation(RuleBasedStateMachine):
             self.server_hears()
             self.server_sends()
             self.proxy_answers(data)
-            waits = not all(self.proxy.names.values())  # for a proxy that had one, and does not ask for any since
+            waits = not all(self.proxy.names.values())  # for a proxy that had one, and asks for none since
             if not self.up and not self.down and (self.stream.settled or waits):
                 break
         else:
@@ -164,7 +164,7 @@ class Conversation(RuleBasedStateMachine):
         too_many = {key for key in self.proxy.runs.keys() - wanted.keys() if not (stuck and key[0] == CLUSTER)}
         assert not {key for key in too_many if key[0] != SECRET}  # Envoy keeps those until nothing names them
         before = self.proxy.rejections
-        assert send(self.stream) is None  # what was rejected is not sent again
+        assert send(self.stream) is None  # rejected versions are not sent again
         assert self.proxy.rejections == before
 
     def asked(self, key: tuple[str, str]) -> bool:

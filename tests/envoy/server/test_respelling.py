@@ -26,7 +26,7 @@ _EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def _published(example: str) -> Iterator[XdsResource]:
-    """Yield what the proxies of an example are sent, sidecars and gateways."""
+    """Yield the resources for the proxies of an example, sidecars and gateways."""
     authority = load(_EXAMPLES / example / "manifests")
     world, sites, gateways = authority.world, {}, {}
     for key, workload in world.workloads.items():

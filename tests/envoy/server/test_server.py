@@ -86,7 +86,7 @@ def test_settled_waits_for_a_proxy_that_is_named_and_for_no_other() -> None:
                 p.store.update("n", [resource(LISTENER, "a", "1")])
                 waiting = asyncio.create_task(p.server.wait_settled())
                 await proxy.hear()
-            await waiting  # who has gone is not waited for
+            await waiting  # a disconnected proxy is not waited for
 
     run(test())
 
@@ -140,7 +140,7 @@ def test_a_slow_proxy_costs_no_memory_and_gets_only_the_last_state() -> None:
                 grown, _ = tracemalloc.get_traced_memory()
             finally:
                 tracemalloc.stop()
-            assert grown < 300_000  # all of them would be ten million
+            assert grown < 300_000  # ten million in all
             await proxy.reply(response)
             assert content(await proxy.take()) == ({"e": b"00999" * 2000}, [])
             await p.server.wait_settled("n")
@@ -149,7 +149,7 @@ def test_a_slow_proxy_costs_no_memory_and_gets_only_the_last_state() -> None:
     run(test())
 
 
-def test_a_proxy_that_does_not_read_keeps_nobody_else_waiting() -> None:
+def test_a_proxy_that_does_not_read_does_not_block_others() -> None:
     async def test() -> None:
         async with plane() as p, client(p, "deaf") as deaf, client(p, "n") as proxy:
             p.store.put("deaf", [resource(ROUTE, f"e{one}", str(one) * 900_000) for one in range(9)])
@@ -295,7 +295,7 @@ def test_a_server_that_stops_ends_its_streams_and_can_be_followed_by_another() -
     run(test())
 
 
-def test_a_listener_that_fails_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_listener_does_not_disturb_others(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         async with plane() as p, client(p) as proxy:
 

@@ -1,4 +1,4 @@
-"""What proxies are to have, and what is known of what they have."""
+"""The wanted resources of proxies, and the known state of the proxies."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_identical_resources_of_many_nodes_are_stored_once() -> None:
     assert len({id(store.of_type(str(number), SECRET)["s"].body) for number in range(100)}) == 1
 
 
-def test_only_who_watches_the_node_is_told_and_only_of_changes() -> None:
+def test_only_watchers_of_the_node_are_called_and_only_for_changes() -> None:
     store = Store()
     mine: list[frozenset[str]] = []
     others: list[frozenset[str]] = []

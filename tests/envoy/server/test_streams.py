@@ -58,7 +58,7 @@ def test_who_names_no_routes_gets_none_and_a_star_gets_all() -> None:
     assert exchange(opened(holding(*routes(a="1"))), request(ROUTE, "*")) == [(ROUTE, {"a": b"1"}, [])]
 
 
-def test_who_asks_for_everything_of_nothing_is_told_so_once() -> None:
+def test_an_empty_wildcard_subscription_is_answered_once() -> None:
     stream = opened(holding())
     assert exchange(stream, request(CLUSTER)) == [(CLUSTER, {}, [])]
     assert exchange(stream) == []
@@ -78,7 +78,7 @@ def test_one_change_is_one_resource_in_one_response() -> None:
     assert exchange(stream) == [(ROUTE, {"b": b"2"}, [])]
 
 
-def test_an_unknown_node_is_told_nothing_and_is_not_settled() -> None:
+def test_an_unknown_node_gets_nothing_and_is_not_settled() -> None:
     store = Store()
     stream = opened(store)
     held = request(LISTENER, initial_resource_versions={"a": "1"})
@@ -271,7 +271,7 @@ def test_after_a_rejection_the_proxys_claims_are_not_believed(lost: bool) -> Non
     if not lost:
         stream.receive(answer(response, "no"))
     stream.close()
-    store.put(NODE, first)  # the proxy may run version 2 of a by now, but claims version 1
+    store.put(NODE, first)  # the proxy may run version 2 of a now, but claims version 1
     again = opened(store, ledger)
     claims = request(ROUTE, "a", "b", initial_resource_versions=versions(first))
     assert exchange(again, claims) == [(ROUTE, {"a": b"1", "b": b"1"}, [])]
@@ -421,7 +421,7 @@ def test_what_is_asked_for_anew_while_it_is_on_its_way_is_respelled(accepts: boo
 
 
 def _bodies(seen: Iterable[tuple[str, dict[str, bytes], list[str]]], respelled: bool) -> list[bytes]:
-    """The meaning of what was sent, in a spelling of its own or not."""
+    """The meaning of the sent resources, in any spelling."""
     bodies = [body for _, added, _ in seen for body in added.values()]
     assert all((meaning(body) != body) is respelled for body in bodies)
     return [meaning(body) for body in bodies]
@@ -431,7 +431,7 @@ def test_types_that_are_not_served_are_ignored() -> None:
     assert exchange(opened(holding()), request("type.googleapis.com/envoy.service.runtime.v3.Runtime", "a")) == []
 
 
-def test_a_closed_stream_says_nothing_and_hears_nothing() -> None:
+def test_a_closed_stream_sends_nothing_and_receives_nothing() -> None:
     ledger = Ledger(NODE)
     stream = opened(holding(*routes(a="1")), ledger)
     stream.receive(request(ROUTE, "a"))

@@ -41,7 +41,7 @@ async def call(
 
 @asynccontextmanager
 async def _sending(connection: CallConnection, request: HttpRequest | bytes | None) -> AsyncIterator[None]:
-    """Send in the background: an answer may come before everything is sent, and the rest may never be wanted."""
+    """Send in the background: an answer may come before everything is sent, and the rest may not be needed."""
     if request is None:
         yield
         return

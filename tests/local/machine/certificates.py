@@ -1,4 +1,4 @@
-"""A certificate for 127.0.0.1 that signs itself, and contexts of both ends that demand it of the other."""
+"""A self-signed certificate for 127.0.0.1, and contexts of both ends that demand it of the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The smallest Envoy that answers and logs, and ways to see which processes are there."""
+"""The smallest Envoy that answers and logs, and helpers that list processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def free_port(address: str = "127.0.0.1") -> int:
 
 
 def bootstrap(port: int, *, upstream: str | None = None, pem: Path | None = None) -> dict[str, Any]:
-    """Answers 200 by itself, or passes everything on to a unix socket; with mutual TLS where a certificate is given."""
+    """Answers 200 by itself, or forwards everything to a unix socket; with mutual TLS if a certificate is given."""
     action: dict[str, Any] = {"direct_response": {"status": 200, "body": {"inline_string": "ok"}}}
     clusters = []
     if upstream is not None:
@@ -74,7 +74,7 @@ def alive(pid: int) -> bool:
 
 
 def within(seconds: float, true: Callable[[], bool]) -> bool:
-    """Whether it becomes true in time."""
+    """Return whether it becomes true in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if true():

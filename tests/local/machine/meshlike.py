@@ -1,6 +1,6 @@
-"""A process that behaves as a mesh does: a folder, a reaper, two Envoys. It says on stdout what it started.
+"""A process that behaves like a mesh: a folder, a reaper, two Envoys. It prints its processes to stdout.
 
-`meshlike.py graceful PORT PORT` stops in order at SIGTERM, or when its stdin ends; `careless` knows no signals.
+`meshlike.py graceful PORT PORT` stops in order at SIGTERM, or when its stdin ends; `careless` handles no signals.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ async def main(manner: str, ports: list[int]) -> None:
             )
             for port in ports
         ]
-        told = {"reaper": guard.pid, "envoys": [envoy.pid for envoy in envoys], "folder": str(rundir.path)}
-        print(json.dumps(told), flush=True)
+        started = {"reaper": guard.pid, "envoys": [envoy.pid for envoy in envoys], "folder": str(rundir.path)}
+        print(json.dumps(started), flush=True)
         await stop.wait()
         await asyncio.gather(*(envoy.stop() for envoy in envoys))
 

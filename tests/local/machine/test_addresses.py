@@ -54,13 +54,13 @@ def test_two_meshes_have_different_networks() -> None:
         with pytest.raises(NetworkUnavailable, match="another mesh uses"):
             Addresses(str(one.network))
     for _ in range(2):
-        with Addresses(network(3)):  # it can be had again
+        with Addresses(network(3)):  # it is available again
             pass
 
 
-def test_a_network_in_which_somebody_listens_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_with_a_listening_socket_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     taken, free = IPv4Network(network(4)), IPv4Network(network(5))
-    monkeypatch.setattr(module, "_USUAL", (taken, free))
+    monkeypatch.setattr(module, "_USUAL_NETWORKS", (taken, free))
     with socket.socket() as somebody:
         somebody.bind((str(taken[77]), 0))
         somebody.listen()
@@ -85,21 +85,21 @@ def test_a_port_that_can_be_opened_stays() -> None:
         with socket.socket() as ours:
             ours.bind((addresses.own, port))
             ours.listen()
-            assert addresses.bind_ports([port])[port].port == port  # as it was: it is the mesh that uses it now
+            assert addresses.bind_ports([port])[port].port == port  # unchanged: the mesh uses it now
 
 
-def test_a_port_that_is_not_permitted_is_moved_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_that_is_not_permitted_is_moved_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with Addresses() as addresses:
         _refuse_below(1024, monkeypatch)
         bound = addresses.bind_ports([80, 10080, 443])
         assert (bound[10080].port, bound[10080].reason) == (10080, "")
-        assert bound[80].port == 20080  # 10080 is wanted by somebody else
+        assert bound[80].port == 20080  # another process wants 10080
         assert str(bound[443]) == "port 443 is for the system only: using 10443"
         assert addresses.bind_ports([443])[443] is bound[443]
         assert addresses.bind_ports([10443])[10443].port == 20443
 
 
-def test_a_port_that_somebody_has_on_all_addresses_is_moved() -> None:
+def test_a_port_that_is_in_use_on_all_addresses_is_moved() -> None:
     with Addresses() as addresses, socket.socket() as somebody:
         somebody.bind(("0.0.0.0", 0))  # noqa: S104 - this is the case to test
         somebody.listen()

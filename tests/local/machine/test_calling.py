@@ -1,4 +1,4 @@
-"""Calls send exactly what they are given, and say what came of it."""
+"""Calls send exactly the given bytes, and report the result."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_an_answer_counts_that_comes_before_everything_is_sent() -> None:
     asyncio.run(scene())
 
 
-def test_what_the_peer_said_is_heard_although_sending_failed_first() -> None:
+def test_the_peers_answer_is_read_although_sending_failed_first() -> None:
     def answer_and_reset(listening: socket.socket) -> None:
         peer, _ = listening.accept()
         with peer:
@@ -231,7 +231,7 @@ def test_what_the_peer_said_is_heard_although_sending_failed_first() -> None:
         asyncio.run(scene(listening))
 
 
-def test_what_nobody_reads_is_not_hoarded() -> None:
+def test_unread_bytes_are_not_buffered_without_limit() -> None:
     sent = 0
 
     async def endless(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""Commands ask a running mesh, and only its own user's commands are answered."""
+"""Commands use a running mesh, which answers only commands of its own user."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_questions_are_answered(runtime: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("refuse", "there is no workload `x`: there is `y`"),
         ("missing_file", "FileNotFoundError: policy.yaml"),
@@ -97,10 +97,10 @@ def test_questions_are_answered(runtime: Path) -> None:
         ("broken", "the mesh gives many answers"),
     ],
 )
-def test_what_goes_wrong_is_told_and_the_server_goes_on(name: str, told: str, runtime: Path) -> None:
+def test_an_error_is_reported_and_the_server_continues(name: str, message: str, runtime: Path) -> None:
     async def scene() -> None:
         async with controlled(runtime) as (client, _):
-            with pytest.raises(ControlFailed, match=told):
+            with pytest.raises(ControlFailed, match=message):
                 await client.ask(name)
             assert await client.ask("add", numbers=[]) == {"sum": 0}
 

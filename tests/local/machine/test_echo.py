@@ -1,4 +1,4 @@
-"""The built-in application answers HTTP, echoes the rest, and survives whatever it is sent."""
+"""The built-in application answers HTTP, echoes other bytes, and survives any input."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def echoing(folder: Path, options: EchoOptions | None = None) -> AsyncIter
     await echo.start()
 
     async def exchange(sent: bytes) -> bytes:
-        """All that comes back for these bytes, when nothing follows them."""
+        """All answers to these bytes, if nothing follows them."""
         reader, writer = await asyncio.open_unix_connection(echo.path)
         writer.write(sent)
         writer.write_eof()
@@ -47,7 +47,7 @@ def _statuses(answer: bytes) -> list[int]:
     return [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:]]
 
 
-def test_a_request_is_told_back(runtime: Path) -> None:
+def test_a_request_is_returned_to_its_caller(runtime: Path) -> None:
     async def scene() -> None:
         async with echoing(runtime) as (echo, exchange):
             answer = await exchange(b"GET /a/../%2f?q=1 HTTP/1.1\r\nHost: cart\r\nX-A: 1\r\nx-a: 2\r\n\r\n")

@@ -1,4 +1,4 @@
-"""However a mesh ends, nothing of it remains."""
+"""After any end of a mesh, nothing of it remains."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def mesh(manner: str = "careless") -> Iterator[Mesh]:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        told = json.loads(process.stdout.readline())
-        running = Mesh(process, told["reaper"], told["envoys"], Path(told["folder"]))
+        data = json.loads(process.stdout.readline())
+        running = Mesh(process, data["reaper"], data["envoys"], Path(data["folder"]))
         assert within(PATIENCE, lambda: all(_is_envoy(pid) for pid in running.envoys))
         yield running
     finally:
@@ -114,7 +114,7 @@ def test_envoys_die_with_the_mesh_even_without_a_reaper(runtime: Path) -> None:
         assert not running.folder.exists()  # the next mesh sweeps
 
 
-def test_a_signal_for_everybody_does_not_stop_the_reaper(runtime: Path) -> None:
+def test_a_signal_to_the_process_group_does_not_stop_the_reaper(runtime: Path) -> None:
     with mesh() as running:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(running.reaper, number)

@@ -1,4 +1,4 @@
-"""A real Envoy is started, heard, measured, stopped, and started again when it crashes."""
+"""A real Envoy is started, observed, measured, stopped, and restarted after a crash."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def test_requests_reach_the_application_on_its_socket(runtime: Path) -> None:
         assert await answers(port) == 200
         request = HttpRequest("POST", "/a?b=c", (("x-one", "1"), ("x-one", "2")), b"body")
         called = await call(Target("127.0.0.1", port), request=request)
-        told = json.loads(called.body)
-        assert (told["workload"], told["port"], told["method"], told["path"]) == ("shop/cart", 8080, "POST", "/a?b=c")
-        assert told["headers"]["x-one"] in ("1, 2", "1,2")
-        assert told["body_bytes"] == 4
+        data = json.loads(called.body)
+        assert (data["workload"], data["port"], data["method"], data["path"]) == ("shop/cart", 8080, "POST", "/a?b=c")
+        assert data["headers"]["x-one"] in ("1, 2", "1,2")
+        assert data["body_bytes"] == 4
         assert echo.requests == 2
         await envoy.stop()
         await echo.stop()
@@ -152,8 +152,8 @@ def test_output_is_read_on_when_a_callback_fails_and_when_lines_are_long(tmp_pat
 def test_a_crashed_envoy_is_started_again() -> None:
     async def scene() -> None:
         port, heard = free_port(), Heard()
-        told: list[Restart] = []
-        supervisor = Supervisor(lambda: heard.start(bootstrap(port)), on_restart=told.append)
+        restarts: list[Restart] = []
+        supervisor = Supervisor(lambda: heard.start(bootstrap(port)), on_restart=restarts.append)
         await supervisor.start()
         assert await answers(port) == 200
         assert supervisor.process is not None
@@ -162,7 +162,7 @@ def test_a_crashed_envoy_is_started_again() -> None:
         assert await until(lambda: supervisor.restarts == 1)
         assert await answers(port) == 200
         assert supervisor.process.pid != first
-        assert [(restart.node, restart.exit_code) for restart in told] == [("shop/cart", -9)]
+        assert [(restart.node, restart.exit_code) for restart in restarts] == [("shop/cart", -9)]
         await supervisor.stop()
         await asyncio.wait_for(supervisor.wait(), PATIENCE)
         assert not supervisor.process.running

@@ -1,4 +1,4 @@
-"""The reaper kills what it was told to, and nothing else."""
+"""The reaper kills the watched processes, and nothing else."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
-def reap(folder: Path, told: bytes) -> None:
+def reap(folder: Path, lines: bytes) -> None:
     program = [sys.executable, "-I", "-S", reaper.__file__, str(os.getpid()), str(folder)]
-    subprocess.run(program, input=told, timeout=PATIENCE, check=True)
+    subprocess.run(program, input=lines, timeout=PATIENCE, check=True)
 
 
 def test_a_watched_process_is_killed_and_the_folder_removed(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
@@ -38,19 +38,19 @@ def test_a_watched_process_is_killed_and_the_folder_removed(sleeper: subprocess.
 
 
 @pytest.mark.parametrize(
-    "told",
+    "lines",
     [
-        "watch {pid} {other}\n",  # the pid is used by another process now
+        "watch {pid} {other}\n",  # another process has the pid now
         "watch {pid} {start}\nforget {pid}\n",
         "watch {pid} {start}\ndone\n",
-        "watch {pid} {start}",  # half a line
+        "watch {pid} {start}",  # an incomplete line
         "watch {pid}\nwatch\nwatch x y\n\nwatch -1 {start}\n\0\n",
     ],
 )
-def test_no_other_process_is_killed(told: str, sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
+def test_no_other_process_is_killed(lines: str, sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
     start = procfs.start_time(sleeper.pid)
     assert start is not None
-    reap(tmp_path / "none", told.format(pid=sleeper.pid, start=start, other=start + 1).encode())
+    reap(tmp_path / "none", lines.format(pid=sleeper.pid, start=start, other=start + 1).encode())
     assert alive(sleeper.pid)
 
 

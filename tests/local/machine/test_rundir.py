@@ -26,14 +26,14 @@ def test_the_folder_is_there_for_the_block_and_private(runtime: Path) -> None:
     assert not rundir.path.exists()
 
 
-def test_nobody_runs_two_meshes_of_one_name(runtime: Path) -> None:
+def test_two_meshes_of_one_name_cannot_run(runtime: Path) -> None:
     with RunDir.acquire("shop"), RunDir.acquire("other"):
         with pytest.raises(MeshRunning, match=f"`shop` is already running .process {os.getpid()}.: stop it"):
             RunDir.acquire("shop").__enter__()
         assert find("shop").name == "shop"
 
 
-def test_without_a_mesh_clients_are_told_how_to_start_one(runtime: Path) -> None:
+def test_without_a_mesh_clients_get_the_command_that_starts_one(runtime: Path) -> None:
     with pytest.raises(NoMesh) as caught:
         find()
     assert str(caught.value) == "no mesh is running: start one with `eastgate up -f DIR`"
@@ -116,7 +116,7 @@ def test_a_name_is_one_short_word(name: str, runtime: Path) -> None:
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A temporary folder that everybody writes to, with a name short enough for sockets."""
+    """A world-writable temporary folder, with a name short enough for sockets."""
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     folder = Path(tempfile.mkdtemp(prefix="egs-"))
     folder.chmod(0o1777)
@@ -143,7 +143,7 @@ TAKEN = [_a_link, _a_file, *([_another_users] if os.geteuid() == 0 else [])]  # 
 
 
 @pytest.mark.parametrize("taken", TAKEN)
-def test_a_name_that_somebody_else_took_first_does_not_stop_a_mesh(shared: Path, taken: Callable[[Path], None]) -> None:
+def test_a_name_that_another_user_took_first_does_not_stop_a_mesh(shared: Path, taken: Callable[[Path], None]) -> None:
     usual = shared / f"eastgate-{os.geteuid()}"
     taken(usual)
     with pytest.raises(NoMesh):
@@ -162,7 +162,7 @@ def test_a_name_that_somebody_else_took_first_does_not_stop_a_mesh(shared: Path,
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason=lacks("folders of other users", "run as root"))
-def test_a_mesh_that_somebody_else_offers_is_not_found(shared: Path) -> None:
+def test_a_mesh_of_another_user_is_not_found(shared: Path) -> None:
     theirs = shared / f"eastgate-{os.geteuid()}-aaaaaaaa"
     (theirs / "default").mkdir(parents=True)
     for path in (theirs, theirs / "default"):

@@ -1,4 +1,4 @@
-"""Whatever way a manifest is changed, it is noticed, and other files are not."""
+"""Every way to change a manifest is noticed, and changes of other files are not."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def only_notified(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have files looked at only when the kernel tells of a change, and not now and then as well."""
+    """Have files read only after a notification of the kernel, and not periodically."""
     monkeypatch.setattr(watching, "_RESCAN_SECONDS", 10 * PATIENCE)
 
 
 async def _noticed(paths: list[Path], act: Callable[[], None], seconds: float = PATIENCE) -> set[str]:
-    """Return the names of the files that are reported after an act; none where nothing is in that time."""
+    """Return the names of the files that are reported after an act; none after a timeout."""
     stream = watch_changes(paths)
     first = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(_SETTLED)
@@ -125,8 +125,8 @@ async def _noticed(paths: list[Path], act: Callable[[], None], seconds: float = 
     ],
 )
 def test_every_way_to_change_a_manifest_is_noticed_soon(act: Callable[[Path], None], name: str, folder: Path) -> None:
-    told = asyncio.run(_noticed([folder], lambda: act(folder)))
-    assert name in told
+    noticed = asyncio.run(_noticed([folder], lambda: act(folder)))
+    assert name in noticed
 
 
 def test_a_file_named_by_the_user_is_watched_through_all_its_lives(tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_a_folder_that_is_a_link_may_be_put_elsewhere(tmp_path: Path) -> None:
         (tmp_path / "next").symlink_to("releases/v2")
         (tmp_path / "next").rename(tmp_path / "current")
 
-    told = asyncio.run(_noticed([tmp_path / "current" / "manifests"], relink))
-    assert told == {"a.yaml"}
+    noticed = asyncio.run(_noticed([tmp_path / "current" / "manifests"], relink))
+    assert noticed == {"a.yaml"}
 
 
 def test_a_folder_may_go_and_come_back(tmp_path: Path) -> None:
@@ -186,15 +186,15 @@ def test_a_folder_may_go_and_come_back(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_files_that_are_no_manifests_are_not_told(folder: Path) -> None:
+def test_files_that_are_no_manifests_are_not_reported(folder: Path) -> None:
     def act() -> None:
         for name in (".hidden.yaml", "a.yaml~", ".a.yaml.swp", "#a.yaml#", "4913", "a.yaml.tmp", "README.md", ".git"):
             (folder / name).write_text("x")
         (folder.parent / "neighbour.yaml").write_text("x")
         (folder / "a.yaml").read_text()
 
-    told = asyncio.run(_noticed([folder], act, seconds=2))
-    assert told == set()
+    noticed = asyncio.run(_noticed([folder], act, seconds=2))
+    assert noticed == set()
 
 
 def test_files_are_looked_at_now_and_then_when_the_kernel_refuses(
@@ -218,17 +218,17 @@ def test_files_are_looked_at_now_and_then_when_the_kernel_refuses(
     assert reasons == ["OS file watch limit reached."]
 
 
-def test_a_burst_of_saves_is_told_in_few_words(folder: Path) -> None:
+def test_a_burst_of_saves_is_few_batches(folder: Path) -> None:
     async def scene() -> int:
         stream = watch_changes([folder])
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(_SETTLED)
         for number in range(200):
             (folder / f"{number}.yaml").write_text("x")
-        told = set(await asyncio.wait_for(waiting, PATIENCE))
+        noticed = set(await asyncio.wait_for(waiting, PATIENCE))
         words = 1
-        while len(told) < 200:
-            told |= await asyncio.wait_for(anext(stream), PATIENCE)
+        while len(noticed) < 200:
+            noticed |= await asyncio.wait_for(anext(stream), PATIENCE)
             words += 1
         await stream.aclose()
         return words
@@ -236,7 +236,7 @@ def test_a_burst_of_saves_is_told_in_few_words(folder: Path) -> None:
     assert asyncio.run(scene()) < 20
 
 
-def test_a_file_that_came_and_went_between_two_looks_is_told(tmp_path: Path) -> None:
+def test_a_file_that_came_and_went_between_two_readings_is_reported(tmp_path: Path) -> None:
     before, after = (_take_snapshot([str(tmp_path)]) for _ in range(2))
     events = {str(tmp_path / name) for name in ("policy.yaml", ".policy.yaml.swp", "notes")} | {"/elsewhere/p.yaml"}
     assert after.changed(before, events) == {str(tmp_path / "policy.yaml")}

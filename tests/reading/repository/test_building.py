@@ -137,7 +137,7 @@ def test_an_error_in_a_built_policy_closes_its_targets(ran: list[str], here: Pat
     manifests = read_manifests([environment(KustomizeBuild("."))])
     (error,) = manifests.reporter.errors
     assert (str(error.span), error.span.underlined) == ("a.yaml:10:13", "80000000")  # type: ignore[union-attr]
-    assert (len(manifests.closing), manifests.strays, ran) == (1, [], ["kustomize"])
+    assert (len(manifests.closing), manifests.unattributed_errors, ran) == (1, [], ["kustomize"])
 
 
 def test_the_input_of_a_build_is_watched(ran: list[str], here: Path) -> None:

@@ -1,4 +1,4 @@
-"""Questions: what is asked, the two ends of it, and the requests that it stands for."""
+"""Questions: the question itself, its two ends, and the requests that it means."""
 
 from eastgate.authority.questions.callers import callers_of
 from eastgate.authority.questions.resolving import Arrival, Resolver, arrivals, without_http

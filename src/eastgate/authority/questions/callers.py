@@ -1,4 +1,4 @@
-"""Who calls: what is known of every caller that a source may be."""
+"""Callers: the known attributes of every caller that a source may mean."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from eastgate.settings import Settings
 
 
 def callers(question: Question, world: World, settings: Settings) -> Iterator[Values]:
-    """Yield what is known of each caller that a question may come from. Raises QuestionError where there is none."""
+    """Yield the known attributes of each possible caller of a question. Raises QuestionError if there is none."""
     address: Values = {} if question.source_ip is None else {ADDRESS: address_of(question.source_ip)}
     unproven: Values = {IDENTITY: None, MESH_NAME: None} if question.plaintext else {}
     for values in _identities(question.source, world, settings):
@@ -66,13 +66,13 @@ def _identities(source: ends.Source, world: World, settings: Settings) -> Iterat
 
 
 def _check(source: ends.Source, problem: str | None, what: str, way_out: str) -> None:
-    """Raise QuestionError where a problem keeps anybody from being called so."""
+    """Raise QuestionError for an identity that no caller can have."""
     if problem is not None:
         raise QuestionError(BAD_SOURCE, f"`{source}` is no {what}: {problem}", way_out)
 
 
 def _account(namespace: str, name: str, settings: Settings) -> Values:
-    """Name a service account as each dialect does."""
+    """Return the names of a service account in each dialect."""
     return {
         IDENTITY: service_account_id(settings.trust_domain, namespace, name),
         MESH_NAME: settings.mesh_name(namespace, name),
@@ -86,9 +86,9 @@ def _workload_identity(workload: Workload, settings: Settings) -> Values:
 
 
 def callers_of(question: Question, world: World, settings: Settings) -> Callers:
-    """Return the pods that a question comes from, as far as the network knows them; none for callers outside.
+    """Return the pods that a question comes from, for the network; none for callers outside.
 
-    An account stands for all its pods, or where no manifest has one, for a pod of its namespace.
+    An account means all its pods. If no manifest has such a pod, it means any pod of its namespace.
     """
     source = question.source
     if isinstance(source, ends.UnknownCaller):
@@ -108,7 +108,7 @@ def callers_of(question: Question, world: World, settings: Settings) -> Callers:
 
 
 def account_named(source: ends.Source, settings: Settings) -> tuple[str, str] | None:
-    """Return the namespace and name of the account that a source names in the form of some dialect."""
+    """Return the namespace and name of the account behind an identity, in the form of some dialect."""
     match source:
         case ends.ServiceAccount():
             return source.namespace, source.name
@@ -124,7 +124,7 @@ def account_named(source: ends.Source, settings: Settings) -> tuple[str, str] | 
 
 
 def workloads_of(end: ends.Pod, world: World) -> tuple[Workload, ...]:
-    """Return the pods that an end names. Raises QuestionError where no manifest has one."""
+    """Return the pods of an end of a question. Raises QuestionError if no manifest has one."""
     if end.owner is None:
         workloads = world.find_workloads(end.namespace, end.name)
     else:
@@ -138,6 +138,6 @@ def workloads_of(end: ends.Pod, world: World) -> tuple[Workload, ...]:
 
 
 def not_declared(kind: str, key: str, declared: Mapping[str, object]) -> QuestionError:
-    """Return the error for what no manifest declares, with the nearest name."""
+    """Return the error for an object that no manifest declares, with the nearest name."""
     near = did_you_mean(key, declared)
     return QuestionError(NOT_DECLARED, f"no manifest declares {kind} {key}", f"did you mean {near}?" if near else None)

@@ -1,4 +1,4 @@
-"""Connections on the way of a question: every pair of a sender and a receiver that the network sees."""
+"""Connections of a question: every pair of a sender and a receiver that the network sees."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from eastgate.ir.symbolic.cells import representatives
 def connections_of(
     entry: EntryPoint, senders: Callable[[Receiver], Iterable[Sender]], question: Question, world: World
 ) -> Iterator[EntryPoint]:
-    """Yield every connection on the way of an entry, with the two ends of each: ALL must be let through.
+    """Yield every connection on the way of an entry, each with its two ends. ALL connections must be allowed.
 
-    `senders` returns those who may open one to a receiver. A gateway opens one of its own to each of the pods behind
-    it; where either pods are unknown, so is what happens there.
+    `senders` returns the possible senders to a receiver. A gateway opens a connection of its own to each pod behind it.
+    If the pods at either side are unknown, the verdict there is unknown too.
     """
     for receiver in receivers_of(entry, question, world):
         behind: list[EntryPoint] = []
@@ -64,7 +64,7 @@ def _hop_start(receiver: Receiver, entry: EntryPoint) -> str:
 def _behind_gateway(
     gateway: Workload, key: str, port: int | None, question: Question, world: World
 ) -> Iterator[EntryPoint]:
-    """Yield the connections from a pod of a gateway to the pods of a Service; none where no manifest has any."""
+    """Yield the connections from a pod of a gateway to the pods of a Service; none if no manifest has such pods."""
     service = world.services.get(key)
     if service is None:
         return
@@ -79,7 +79,7 @@ def _behind_gateway(
 def cross_network(entry: EntryPoint, sender: Sender, receiver: Receiver) -> EntryPoint:
     """Return an entry with the ends of the connection before the points on its way.
 
-    Where nobody knows what a connection leads to, nothing can be said of either end.
+    If the receiver is unknown, the sender's end is left out too, since neither can be decided.
     """
     ends_known = (receiver.end,) if isinstance(receiver.end, UnseenHop) else (sender.end, receiver.end)
     before: tuple[Point, ...] = tuple(end for end in ends_known if end is not None)
@@ -91,15 +91,16 @@ def cross_network(entry: EntryPoint, sender: Sender, receiver: Receiver) -> Entr
 
 
 def share_family(sender: Sender, receiver: Receiver) -> bool:
-    """Return whether both ends have addresses of one family, as far as they are known: else nothing connects them."""
+    """Return whether both ends may have addresses of one IP family: otherwise they cannot connect."""
     packets, address = sender.values.get(PACKET_SOURCE), receiver.values.get(DESTINATION_ADDRESS)
     return packets is None or address is None or (":" in str(packets)) == (":" in str(address))
 
 
 def vicinity_of(sender: Sender, receiver: Receiver, *, is_direct: bool, address: Known = None) -> Values:
-    """Return how near two ends are; `is_direct`: the receiver itself is called, at this address, and no Service.
+    """Return the vicinity of two ends: one pod, one node, or None. `is_direct`: `address` is the receiver's, not a
+    Service's.
 
-    A template stands for any number of pods, and nobody knows which of them calls which.
+    A template means any number of pods, and which of them calls which is unknown.
     """
     sending, receiving = sender.workload, receiver.workload
     if sending is not None and receiving is not None and sending.key == receiving.key and is_direct:
@@ -112,9 +113,10 @@ def vicinity_of(sender: Sender, receiver: Receiver, *, is_direct: bool, address:
 
 
 def name_ports(entry: EntryPoint, layers: Iterable[Layer], question: Question, world: World) -> Iterator[Values]:
-    """Yield the ports that a connection may be to, each with its names, where rules look at those and none is given.
+    """Yield the possible ports of a connection, each with its names, if rules look at names and the question has no
+    port.
 
-    These are one port of each kind that rules tell apart, and all that have names.
+    The ports are one of each class that rules distinguish, and all ports with names.
     """
     asked = [atom for layer in layers for atom in layer.atoms(observed=True) if isinstance(atom, Is)]
     workload = workload_at(entry.points, world)
@@ -130,7 +132,7 @@ def name_ports(entry: EntryPoint, layers: Iterable[Layer], question: Question, w
 
 
 def workload_at(points: Iterable[Point], world: World) -> Workload | None:
-    """Return the workload that a connection arrives at; None where it is none, or not known."""
+    """Return the workload that a connection arrives at; None if it is not a workload, or unknown."""
     for point in points:
         if isinstance(point, str):
             return world.workloads.get(point)

@@ -1,4 +1,4 @@
-"""What follows from the words of a question, and is worked out only where a layer looks at it."""
+"""Attributes that follow from a question. They are derived only if a layer looks at them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRANSPORTS = ("TCP", "UDP", "SCTP")
 
 
 def address_of(text: str) -> str:
-    """Return an address in its usual spelling. Raises QuestionError where it is none."""
+    """Return an address in its canonical spelling. Raises QuestionError for any other text."""
     try:
         return str(parse_address(text))
     except ValueError:
@@ -22,7 +22,7 @@ def address_of(text: str) -> str:
 
 
 def transport_of(question: Question) -> str:
-    """Return the transport protocol of a question. Raises QuestionError where there is no such protocol."""
+    """Return the transport protocol of a question. Raises QuestionError for an unknown protocol."""
     transport = (question.protocol or "tcp").upper()
     if transport not in TRANSPORTS:
         raise QuestionError(
@@ -47,12 +47,12 @@ _DERIVED: Mapping[Attribute, Callable[[Question], Known | Unknown]] = {
 
 
 def derived_among(looked_at: Iterable[Attribute]) -> tuple[Attribute, ...]:
-    """Return those of these attributes that are worked out here."""
+    """Return those of these attributes that are derived here."""
     return tuple(attribute for attribute in looked_at if attribute in _DERIVED)
 
 
 def derive_values(question: Question, attributes: Iterable[Attribute]) -> Mapping[Attribute, Known]:
-    """Return what a question says of derived attributes; what it says nothing of is left out."""
+    """Return the derived attributes of a question, without those that the question leaves unknown."""
     values: dict[Attribute, Known] = {}
     for attribute in attributes:
         value = _DERIVED[attribute](question)

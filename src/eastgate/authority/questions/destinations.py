@@ -1,4 +1,4 @@
-"""What is called: the points where requests to a destination arrive, with all that follows from arriving there."""
+"""Destinations: the points where requests arrive, with all attributes that follow from arriving there."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _IN_URL = regex(r"([a-z]+://)?(?P<name>[\w-]+(\.[\w-]+)*\.?)(:(?P<port>\d{1,5}))
 
 
 def check_host(to: ends.Host, world: World, settings: Settings) -> None:
-    """Raise QuestionError where a host is an address, no name, or the name of a Service: none is a host outside."""
+    """Raise QuestionError for a host that is an address, an invalid name, or the name of a Service."""
     if _is_address(to.value):
         raise QuestionError(BAD_DESTINATION, f"{to} is an address", f"write --to ip:{to.value}")
     if _DNS_NAME.fullmatch(to.value) is None:
@@ -68,9 +68,9 @@ def _is_address(text: str) -> bool:
 
 
 def _service_named(host: str, world: World, settings: Settings) -> str | None:
-    """Return the key of the Service that a DNS name of the cluster means; None for a name outside.
+    """Return the key of the Service with this DNS name of the cluster; None for a name outside.
 
-    Pods resolve `name`, `name.namespace`, and both with `.svc` and the domain of the cluster behind.
+    Pods resolve `name` and `name.namespace`, each also with `.svc`, or with `.svc` and the domain of the cluster.
     """
     name = host.lower().rstrip(".")
     ends_inside = next((end for end in (f".svc.{settings.cluster_domain}", ".svc") if name.endswith(end)), None)
@@ -79,11 +79,11 @@ def _service_named(host: str, world: World, settings: Settings) -> str | None:
     return key if ends_inside is not None or len(labels) == 1 or key in world.services else None
 
 
-# Ports that a question gives by name: of a Service, of a container, of a listener.
+# Named ports in a question: of a Service, of a container, of a listener.
 
 
 def port_named(name: str, to: ends.Destination, world: World) -> int:
-    """Return the port of a destination that has a name. Raises QuestionError where none has it, or several have."""
+    """Return the port of a destination by name. Raises QuestionError if no port, or more than one, has the name."""
     named = sorted(set(_named_ports(to, world)))
     numbers = {port for other, port in named if other == name}
     if len(numbers) == 1:
@@ -96,7 +96,7 @@ def port_named(name: str, to: ends.Destination, world: World) -> int:
 
 
 def _named_ports(to: ends.Destination, world: World) -> Iterator[tuple[str, int]]:
-    """Yield the names of ports with their numbers. A pod has those of its containers and of the Services before it."""
+    """Yield the names and numbers of ports. A pod has those of its containers and of its Services."""
     match to:
         case ends.Service() if to.key in world.services:
             yield from ((port.name, port.port) for port in world.services[to.key].ports if port.name)
@@ -113,15 +113,15 @@ def _named_ports(to: ends.Destination, world: World) -> Iterator[tuple[str, int]
 
 
 T = TypeVar("T")
-ASKED_ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute")  # that requests can be asked about
+ASKED_ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute")  # routes that a question can name
 
 
 class HostIndex(Protocol):
-    """Finds where requests to a host are decided, by policies that are for hosts."""
+    """Finds the point that decides about requests to a host, among policies for hosts."""
 
     @property
     def host_refs(self) -> Set[PolicyRef]:
-        """Return the policies that are for hosts."""
+        """Return the policies for hosts."""
         ...
 
     def host_point(self, host: str) -> HostNamed | None:
@@ -156,9 +156,9 @@ def entries(
     is_guarded: IsGuarded,
     hosts: HostIndex,
 ) -> Iterator[EntryPoint]:
-    """Yield every place that a question may lead to; `shared` is what is known of its requests.
+    """Yield every entry that a question may lead to; `shared` are the known attributes of its requests.
 
-    `is_guarded` says whether policies target a rule of a route. Raises QuestionError where it leads nowhere.
+    `is_guarded` tells whether policies target a rule of a route. Raises QuestionError if the question leads nowhere.
     """
     port = _port(question)
     asked = Request({**shared, **port}, question.external_auth)
@@ -212,7 +212,7 @@ def _at_pod(pod: Workload, port: Values) -> EntryPoint:
 
 
 def _at_address(question: Question, to: ends.Address, world: World) -> Iterator[EntryPoint]:
-    """Yield the pod that has an address, those of the Service that has it, or the address alone."""
+    """Yield the pod with an address, or the pods of the Service with it, or the address alone."""
     address = address_of(to.value)
     pod = world.by_ip(address)
     called = (service for service in world.services.values() if address in map(address_of, service.addresses))
@@ -246,15 +246,15 @@ def _port(question: Question) -> Values:
 
 
 def outside(question: Question, to: ends.Host, world: World, settings: Settings) -> EntryPoint:
-    """Return a host outside of the cluster, at an unknown address. Raises QuestionError for a name inside, or none."""
+    """Return a host outside of the cluster, at an unknown address. Raises QuestionError for other names."""
     check_host(to, world, settings)
     return EntryPoint(str(to), (), {**_port(question), SERVICE: None, DESTINATION_DOMAIN: comparable_host(to.value)})
 
 
 def _at_host(question: Question, to: ends.AuthConfig | ends.Host, hosts: HostIndex) -> EntryPoint:
-    """Return the point at which the policies for hosts decide, which need not be that of the request.
+    """Return the point of the policies for a host, which may be another host than that of the request.
 
-    No proxy of ours has normalised the path before.
+    No proxy of Eastgate has normalised the path before.
     """
     host = to.value if isinstance(to, ends.Host) else _asked_host(question, to, hosts)
     point: Point = hosts.host_point(host) or HOSTS.dead_end
@@ -273,7 +273,7 @@ def _spelling(path: str) -> Values:
 
 
 def _asked_host(question: Question, to: ends.AuthConfig, hosts: HostIndex) -> str:
-    """Return the host of a question to a policy, or else its only host. Raises QuestionError where it has more."""
+    """Return the host of a question about a policy, or its only host. Raises QuestionError if it has several."""
     own = hosts.hosts_of(HOSTS.ref(to.namespace, to.name))
     if own is None:
         raise not_declared(HOSTS.kind, to.key, {f"{ref.namespace}/{ref.name}": ref for ref in hosts.host_refs})
@@ -288,7 +288,7 @@ def _asked_host(question: Question, to: ends.AuthConfig, hosts: HostIndex) -> st
 def _mesh_gateway_pods(to: ends.Gateway, world: World) -> Sequence[Workload] | None:
     """Return the pods of a Gateway of Istio; None for other Gateways.
 
-    A Gateway of Istio without a selector means no pods in particular.
+    A Gateway of Istio without a selector selects no pods that could be determined.
     """
     gateway = world.mesh_gateways.get(to.key)
     if gateway is None or to.key in world.gateways:
@@ -324,12 +324,12 @@ def _route(to: ends.Route, world: World) -> Route:
 
 
 def _handshake(question: Question) -> Values:
-    """Return the name in the TLS handshake of a request whose host alone is given: there is none, or it is that."""
+    """Return the server name in the TLS handshake of a request with only a host: either none, or that host."""
     return {SNI: comparable_host(question.host)} if question.sni is None and question.host is not None else {}
 
 
 def _behind(service: Service, question: Question, world: World) -> Iterator[EntryPoint]:
-    """Return every pod of a Service, on the port that the Service's port leads to; on each, where none is given."""
+    """Return every pod of a Service, on the port that the Service's port leads to. Without a port, return all ports."""
     key, port = f"{service.namespace}/{service.name}", question.port
     pods = [world.workloads[pod] for pod in world.pods_of(key)]
     unknown = world.unknown_endpoints(key) if service.takes_endpoints else ()

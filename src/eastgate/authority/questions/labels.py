@@ -1,4 +1,4 @@
-"""Labels that tell pods apart: those that selectors look at, and those that nobody knows."""
+"""Labels that distinguish pods: those that selectors look at, and unknown labels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from eastgate.ir.attributes import (
 
 
 def selectors_about(programs: Programs[Policy], world: World, receiver: Receiver, namespace: str) -> Iterator[Labelled]:
-    """Yield the selectors that tell the pods of a namespace apart, as subjects, and as peers of a receiver."""
+    """Yield the selectors that distinguish the pods of a namespace, as subjects and as peers of a receiver."""
     for target in (target for policy in programs.network_policies for target in policy.targets):
         match target:
             case PodsMatching(home, selector) if home == namespace:
@@ -52,9 +52,9 @@ def selectors_about(programs: Programs[Policy], world: World, receiver: Receiver
 def unlabelled_peer(
     programs: Programs[Policy], world: World, points: Iterable[Point]
 ) -> tuple[NetworkEnd, Policy] | None:
-    """Return an end whose labels nobody knows, with a policy of the other end for which they matter.
+    """Return an end with unknown labels, and a policy of the other end that depends on them.
 
-    A cluster adds labels to the pods of templates, and peers may be selected by those.
+    A cluster adds labels to the pods of templates, and policies may select peers by such labels.
     """
     ends_of_it = {point.direction: point for point in points if isinstance(point, NetworkEnd)}
     for direction, end in ends_of_it.items():
@@ -70,7 +70,7 @@ def unlabelled_peer(
 
 
 def _may_be_selected(layer: Layer, workload: Workload, direction: Direction, world: World) -> bool:
-    """Return whether rules of a layer look at labels that pods of a template may have or not."""
+    """Return whether rules of a layer look at labels that pods of a template may or may not have."""
     home, labels = (
         (SOURCE_NAMESPACE, SOURCE_LABELS)
         if direction is Direction.EGRESS

@@ -1,4 +1,4 @@
-"""Resolving: from a question to the callers it may come from and the places it may lead to, remembered."""
+"""Resolving: from a question to its possible callers and entries, with a cache."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from eastgate.cluster.routing import RoutingTable
     from eastgate.cluster.routing.journey import IsGuarded
 
-_MOST_ENDS = 65_536  # that are remembered
-_MOST_ROUTED, _LONGEST = 4096, 512  # requests at gateways whose ways are remembered, and characters of what they say
+_MAX_ENDS = 65_536  # cached ends
+_MAX_ROUTED, _MAX_KEY_CHARS = 4096, 512  # cached ways of requests at gateways, and characters in the key of each
 
 
 class Arrival(NamedTuple):
-    """One request, and where it arrives. The way may end before it leads anywhere, in a `DeadEnd`."""
+    """One request, and the entry where it arrives. The way may end before, in a `DeadEnd`."""
 
     entry: EntryPoint
     request: Request
 
     @property
     def where(self) -> str:
-        """Return where it arrives, for people."""
+        """Return the name of the entry, for people."""
         return self.entry.where
 
     @property
@@ -41,13 +41,13 @@ class Arrival(NamedTuple):
 
 
 def without_http(values: Values) -> Request:
-    """Return a request of which a point of enforcement sees no HTTP. No authorizer can be asked about it."""
+    """Return a request without HTTP, as a point of enforcement sees it. No authorizer can be asked about it."""
     seen: dict[Attribute, Known] = {attribute: value for attribute, value in values.items() if not attribute.needs_http}
     return Request({**seen, APPLICATION: "bytes"} if APPLICATION in seen else seen)
 
 
 def arrivals(question: Question, world: World, settings: Settings) -> list[Arrival]:
-    """Return every request that a question stands for, by its words alone. Raises QuestionError where there is none."""
+    """Return every request that a question means, from the question alone. Raises QuestionError if there is none."""
     resolver = Resolver(world, settings)
     shared = request_values(question)
     return [
@@ -62,9 +62,9 @@ def _request(values: Values, entry: EntryPoint, question: Question) -> Request:
 
 
 class Resolver:
-    """Finds what the ends of questions stand for, and remembers it for as long as the world stays as it is.
+    """Finds the ends that questions mean, and caches them until the world changes.
 
-    `is_guarded` says whether policies target a rule of a route, and `hosts` which policies are for a host.
+    `is_guarded` tells whether policies target a rule of a route, and `hosts` finds the policies for a host.
     """
 
     __slots__ = (
@@ -97,26 +97,26 @@ class Resolver:
         self._routed: dict[tuple[object, ...], tuple[EntryPoint, ...]] = {}
 
     def callers(self, question: Question) -> tuple[Values, ...]:
-        """Return what is known of each caller that a question may come from."""
+        """Return the known attributes of each possible caller of a question."""
         key = (question.source, question.source_ip, question.plaintext)
         known = self._callers.get(key)
         if known is None:
-            if len(self._callers) >= _MOST_ENDS:
+            if len(self._callers) >= _MAX_ENDS:
                 self._callers.clear()
             known = self._callers[key] = tuple(callers(question, self._world, self._settings))
         return known
 
     def entries(self, question: Question, shared: Values, *, with_network: bool = False) -> tuple[EntryPoint, ...]:
-        """Return every place that a question may lead to; `shared` is what is known of its requests.
+        """Return every entry that a question may lead to; `shared` are the known attributes of its requests.
 
-        `with_network`: a host that no AuthConfig is about is outside of the cluster, where the network decides.
+        `with_network`: a host without an AuthConfig is outside of the cluster, where the network decides.
         """
         to = question.destination
         if isinstance(to, EntryPoint):
             return (to,)
-        # Of a message alone, routes are what is known of the path, and the handshake chooses among them.
+        # A bare message takes a route by its path, if that is known, and the handshake chooses among the routes.
         is_message = question.mcp_method is not None or question.tool is not None
-        handshake = (question.sni,) if is_message and question.is_bare_message else None  # of few: it takes a call
+        handshake = (question.sni,) if is_message and question.is_bare_message else None  # few questions
         key = (to, question.port, question.protocol, handshake)
         found = self._entries.get(key)
         if found is None:
@@ -130,7 +130,7 @@ class Resolver:
                 gateway = self._world.gateways[to.key]
                 self._routed_by[to] = (HOST, SNI, *sorted(self._table_of(gateway).looks_at))
             elif not isinstance(to, ends.Route | ends.AuthConfig | ends.Host):  # these depend on the request
-                if len(self._entries) >= _MOST_ENDS:
+                if len(self._entries) >= _MAX_ENDS:
                     self._entries.clear()
                 self._entries[key] = found
         return found
@@ -138,16 +138,16 @@ class Resolver:
     def _routed_entries(
         self, question: Question, shared: Values, routed_by: tuple[Attribute, ...]
     ) -> tuple[EntryPoint, ...]:
-        """Return where a Gateway leads, which is remembered by all of a request that its routes look at."""
+        """Return the entries behind a Gateway, cached by all attributes of the request that its routes look at."""
         looked_at = [shared.get(attribute, UNKNOWN) for attribute in routed_by]
         words = (question.port, question.host, question.sni, question.is_bare_message, *looked_at)
         key = (question.destination, *words)
         found = self._routed.get(key)
         if found is None:
             found = self._resolve(question, shared)
-            if len(self._routed) >= _MOST_ROUTED:
+            if len(self._routed) >= _MAX_ROUTED:
                 self._routed.clear()
-            if all(isinstance(value, int | None | Unknown) or len(value) <= _LONGEST for value in words):
+            if all(isinstance(value, int | None | Unknown) or len(value) <= _MAX_KEY_CHARS for value in words):
                 self._routed[key] = found
         return found
 
@@ -155,10 +155,10 @@ class Resolver:
         return tuple(entries(question, shared, self._world, self._table_of, self._is_guarded, self._hosts))
 
     def _table_of(self, gateway: Gateway) -> RoutingTable:
-        """Return the routes of a Gateway, arranged once."""
+        """Return the routing table of a Gateway, built once."""
         from eastgate.cluster.routing import RoutingTable  # most questions need no routes
 
-        if self._world.gateways.get(gateway.key) is not gateway:  # nobody declared it: each question has its own
+        if self._world.gateways.get(gateway.key) is not gateway:  # not declared: each question has its own gateway
             return RoutingTable.of(self._world, gateway)
         table = self._tables.get(gateway)
         if table is None:

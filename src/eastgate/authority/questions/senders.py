@@ -1,7 +1,7 @@
 """Senders and receivers: the two ends of connections as the network sees them, with labels and addresses.
 
-A caller may stand for several senders: an account for all of its pods. Who has an account of which no manifest has a
-pod is a pod of its namespace with any labels: one of each kind that policies tell apart.
+A caller may mean several senders: an account means all of its pods. If no manifest has a pod of the account, the sender
+is a pod of its namespace with any labels: one pod of each class that policies distinguish.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ from eastgate.ir.labels import Selector
 from eastgate.ir.symbolic.cells import OTHER, cells_of_attributes
 from eastgate.settings import Settings
 
-_MOST_KINDS = 4096  # of pods that no manifest has
+_MAX_CLASSES = 4096  # classes of pods that no manifest has
 OUTSIDE: Values = {SOURCE_NAMESPACE: None, SOURCE_LABELS: None}
-"""What the network sees of a sender that is no pod, beside its address."""
+"""The attributes of a sender outside of the cluster, for the network, beside its address."""
 
 
-class TooManyKinds(Exception):  # noqa: N818 - it is no error: nothing is said
-    """Policies tell more kinds of pods apart than are looked at."""
+class TooManyKinds(Exception):  # noqa: N818 - not an error
+    """Policies distinguish more classes of pods than Eastgate considers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sender:
-    """Who opens a connection: a pod, where `end` is known, or somebody elsewhere. The network sees `values`."""
+    """The sender of a connection: a pod, if `end` is known, or a sender outside. The network sees `values`."""
 
     values: Values
     end: NetworkEnd | None = None
@@ -87,10 +87,10 @@ def senders_of(
     settings: Settings,
     selectors: Callable[[str], Iterable[Labelled]],
 ) -> tuple[Sender, ...]:
-    """Return everybody whom a caller of a question stands for.
+    """Return all senders that a caller of a question may mean.
 
-    `selectors` returns those that tell the pods of a namespace apart. On one machine, the address of a caller tells
-    which pod of its account it is, and is no address of the cluster.
+    `selectors` distinguish the pods of a namespace. On one machine, the address of a caller identifies the pod of its
+    account, and is no address of the cluster.
     """
     given = address_of(question.source_ip) if question.source_ip is not None else None
     source = question.source
@@ -100,7 +100,7 @@ def senders_of(
         is_known = account is not None or isinstance(pod, str)
         if not is_known or caller.get(IDENTITY) is None:
             proves = world.addresses_prove and caller.get(IDENTITY) is None
-            return _send_unproven(given or caller.get(ADDRESS), world, proves=proves)
+            return _senders_at(given or caller.get(ADDRESS), world, proves=proves)
         at = world.placed_at(given) if given is not None else None
         if at is not None and at.identity_in(settings.trust_domain) == caller.get(IDENTITY):
             return send(at, world)
@@ -120,17 +120,17 @@ def senders_of(
         try:
             return tuple(imagine_senders(account[0], world, selectors(account[0]), given))
         except TooManyKinds:
-            message = f"no manifest has a pod of `{source}`, and network policies tell too many kinds of pods apart"
+            message = f"no manifest has a pod of `{source}`, and network policies distinguish too many classes of pods"
             raise UnknownLabelsError(account[0], message, "ask for a pod, or give the pods of the account") from None
-    if isinstance(source, ends.UnknownCaller):  # it may be any pod, too
+    if isinstance(source, ends.UnknownCaller):  # it may also be any other pod
         pods = [pod for pod in world.workloads.values() if pod.is_pod]
         return (Sender({}), *(sender for pod in pods for sender in send(pod, world, given)))
     address = given if given is not None else address_of(source.value) if isinstance(source, ends.Address) else None
     return send_from_outside(address, world)
 
 
-def _send_unproven(address: Known, world: World, *, proves: bool) -> tuple[Sender, ...]:
-    """Return who may send from an address of the machine: the pod there, and anybody else unless the address proves."""
+def _senders_at(address: Known, world: World, *, proves: bool) -> tuple[Sender, ...]:
+    """Return the senders at an address of the machine: its pod and, unless the address is proof, any other sender."""
     if not isinstance(address, str):
         return (Sender(OUTSIDE),)
     workload, outside = world.placed_at(address), Sender({**OUTSIDE, PACKET_SOURCE: address})
@@ -140,7 +140,7 @@ def _send_unproven(address: Known, world: World, *, proves: bool) -> tuple[Sende
 
 
 def send_from_outside(address: str | None, world: World) -> tuple[Sender, ...]:
-    """Return who sends from an address, which may be that of a pod."""
+    """Return the senders at an address, which may be that of a pod."""
     if address is None:
         return (Sender(OUTSIDE),)
     workload = world.by_ip(address)
@@ -148,7 +148,7 @@ def send_from_outside(address: str | None, world: World) -> tuple[Sender, ...]:
 
 
 def send(workload: Workload, world: World, given: str | None = None) -> tuple[Sender, ...]:
-    """Return a workload as a sender from each of its addresses; `given`: its address, if somebody says so."""
+    """Return a workload as a sender from each of its addresses; `given`: the only address, if the question has one."""
     is_plain = workload.is_pod and not workload.host_network
     values = _labelled(workload.namespace, workload.labels, world) if is_plain else OUTSIDE
     end = NetworkEnd(workload.key, Direction.EGRESS) if is_plain else None
@@ -160,7 +160,7 @@ def send(workload: Workload, world: World, given: str | None = None) -> tuple[Se
 
 
 def _addresses(workload: Workload) -> tuple[str | None, ...]:
-    """Return the addresses of a workload in its cluster; one that is unknown, where none is known."""
+    """Return the addresses of a workload in its cluster; without a known address, return one unknown address."""
     own = ((workload.host_ip,) if workload.host_ip else ()) if workload.host_network else workload.ips
     return own or (None,)
 
@@ -172,10 +172,10 @@ def _labelled(namespace: str, labels: Mapping[str, str], world: World) -> Values
 def imagine_senders(
     namespace: str, world: World, selectors: Iterable[Labelled], given: str | None = None
 ) -> Iterator[Sender]:
-    """Yield a pod of each kind that could be in a namespace: `selectors` tell them apart. Raises TooManyKinds."""
+    """Yield a pod for each class of pods in a namespace that `selectors` distinguish. Raises TooManyKinds."""
     cells, is_all = cells_of_attributes([Is(SOURCE_LABELS, matcher) for matcher in selectors], [SOURCE_LABELS])
     kinds = [text for text in cells[SOURCE_LABELS] if isinstance(text, str) and text != OTHER]
-    if not is_all or len(kinds) > _MOST_KINDS:
+    if not is_all or len(kinds) > _MAX_CLASSES:
         raise TooManyKinds
     for labels in kinds or [""]:
         yield imagine_pod(namespace, labels, world, given)
@@ -190,12 +190,12 @@ def imagine_pod(namespace: str, labels: str, world: World, given: str | None = N
 
 
 def any_pod(namespace: str, world: World) -> Sender:
-    """Return a pod of a namespace with any labels. Whether it may send is unknown, too, so that it has no end."""
+    """Return a pod of a namespace with any labels. It has no end, since the verdict about sending is unknown too."""
     return Sender({SOURCE_NAMESPACE: labels_text(world.namespace(namespace).labels)})
 
 
 def receivers_of(entry: EntryPoint, question: Question, world: World) -> tuple[Receiver, ...]:
-    """Return the ends at which a connection may arrive first on the way of an entry."""
+    """Return the first receivers of a connection on the way of an entry."""
     first = entry.points[0] if entry.points else None
     transport = transport_of(question)
     if isinstance(first, str):
@@ -219,11 +219,11 @@ _OUTSIDE_PODS: Values = {
     DESTINATION_NODE: None,
     PORT_NAME: None,
 }
-"""What the network sees of a receiver that is neither a pod nor a node, beside its address and its name."""
+"""The attributes of a receiver that is neither a pod nor a node, for the network, beside its address and its name."""
 
 
 def receive_outside(address: str, world: World) -> Receiver:
-    """Return an address as a receiver that is no pod; it may be that of a node. Nobody knows its names."""
+    """Return an address as a receiver that is no pod; it may be that of a node. Its domain names are unknown."""
     return Receiver({**_OUTSIDE_PODS, DESTINATION_NODE: _node_at(address, world), DESTINATION_ADDRESS: address})
 
 
@@ -232,7 +232,7 @@ def _pods_of(gateway: GatewayNamed) -> Target:
 
 
 def receive(workload: Workload, world: World, port: Known = None, transport: str = "TCP") -> tuple[Receiver, ...]:
-    """Return a workload as a receiver at each of its addresses; `port`: the one that is called, where it is known."""
+    """Return a workload as a receiver at each of its addresses; `port`: the called port, if it is known."""
     addresses = _addresses(workload)
     return tuple(_receive_at(address, workload, world, port, transport) for address in addresses)
 
@@ -254,11 +254,11 @@ def _receive_at(address: str | None, workload: Workload, world: World, port: Kno
 
 
 def _node_at(address: str, world: World) -> str | None:
-    """Return the labels of the node that has an address; None where none has it."""
+    """Return the labels of the node with an address, or None."""
     return next((labels_text(node.labels) for node in world.nodes.values() if address in node.addresses), None)
 
 
 def port_names(workload: Workload, port: int, transport: str) -> Known:
-    """Return the names that a workload gives a port."""
+    """Return the names of a port of a workload."""
     names = {declared.name for declared in workload.ports if (declared.number, declared.protocol) == (port, transport)}
     return known(sorted(name for name in names if name))

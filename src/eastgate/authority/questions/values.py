@@ -1,4 +1,4 @@
-"""What the words of a question say about its requests, whoever calls and wherever they arrive."""
+"""The attributes that a question sets on its requests, for every caller and every entry."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PROTOCOLS = ("HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3")
 
 
 def request_values(question: Question) -> Values:
-    """Return what is known of every request that a question stands for. Raises QuestionError for what none can have."""
+    """Return the known attributes of every request of a question. Raises QuestionError for impossible values."""
     values = _http(question)
     if question.mcp_method is not None or question.tool is not None:
         values |= message_values(question)
@@ -64,29 +64,29 @@ def _http(question: Question) -> Values:
     if question.method is not None:
         values[METHOD] = question.method
     if (path := question.path) is not None:
-        values |= _remembered_path(path) if len(path) <= _LONGEST else _read_path(path)
+        values |= _remembered_path(path) if len(path) <= _MAX_PATH_CHARS else _read_path(path)
     if question.sni is not None:
         values[SNI] = comparable_sni(question.sni)
     if question.headers:
         for name, every in header_values(question.headers).items():
-            values[_remembered_header(name) if len(name) <= _LONGEST_NAME else header(name)] = known(every)
+            values[_remembered_header(name) if len(name) <= _MAX_NAME_CHARS else header(name)] = known(every)
     return values
 
 
 def host_values(host: str) -> Values:
-    """Return all that a host says."""
+    """Return all attributes that follow from a host."""
     values: Values = {HOST: comparable_host(host), AUTHORITY: host}
     return values if is_host(host) else {**values, BAD_HOST: host}
 
 
-# With no empty segment, and none that begins with a dot, such a path is the same in every form
+# A path without an empty segment or one that begins with a dot is the same in every form
 _UNRESERVED = regex(r"/[-A-Za-z0-9._~/]*", re.ASCII)
-_MOST_PATHS, _LONGEST = 4096, 512  # that are remembered, and of characters
+_MAX_PATHS, _MAX_PATH_CHARS = 4096, 512  # cached paths, and characters of each
 
 
 def path_values(path: str) -> Mapping[Attribute, Known]:
-    """Return all that a path and its query say. Raises QuestionError where it is no path."""
-    return _remembered_path(path) if len(path) <= _LONGEST else _read_path(path)
+    """Return all attributes that follow from a path with its query. Raises QuestionError for any other text."""
+    return _remembered_path(path) if len(path) <= _MAX_PATH_CHARS else _read_path(path)
 
 
 def _read_path(path: str) -> Mapping[Attribute, Known]:
@@ -102,20 +102,20 @@ def _read_path(path: str) -> Mapping[Attribute, Known]:
     return values | {query(name): known(every) for name, every in query_values(path).items()}
 
 
-_remembered_path = lru_cache(_MOST_PATHS)(_read_path)
+_remembered_path = lru_cache(_MAX_PATHS)(_read_path)
 
 
-_MOST_NAMES, _LONGEST_NAME = 1024, 64  # of headers that are remembered, and of characters
-_remembered_header = lru_cache(_MOST_NAMES)(header)
+_MAX_NAMES, _MAX_NAME_CHARS = 1024, 64  # cached headers, and characters of each
+_remembered_header = lru_cache(_MAX_NAMES)(header)
 
 
 _NO_MESSAGE: Values = {MCP_METHOD: None, MCP_TOOL: None}
-_WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})  # they bring no JSON-RPC message
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})  # methods without a JSON-RPC message
 _WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
 
 
 def message_values(question: Question) -> Values:
-    """Return what the MCP message of a question says."""
+    """Return the attributes that follow from the MCP message of a question."""
     values: Values = {MCP_METHOD: question.mcp_method or "tools/call"}
     if question.tool is not None or values[MCP_METHOD] not in _WITH_NAME:
         values[MCP_TOOL] = question.tool

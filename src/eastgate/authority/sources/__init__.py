@@ -1,1 +1,1 @@
-"""Sources of changes: files that are saved, and a cluster that is read from its API server."""
+"""Sources of changes: files that are saved, and a cluster through its API server."""

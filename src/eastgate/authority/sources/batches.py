@@ -1,4 +1,4 @@
-"""The objects that are followed, and what happened to them since somebody asked."""
+"""The followed objects, and their changes since the last batch."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from eastgate.reading.manifests import Document
 from eastgate.settings import Settings
 
 Stream: TypeAlias = tuple[Resource, NeededObjects | None]
-"""One list and watch: a kind, or of a kind only what is named."""
+"""One list and watch: of a whole kind, or of the named objects of a kind."""
 
 Kept: TypeAlias = Callable[[Resource], bool]
-"""Whether the objects of a kind are kept as they came, for whoever writes to them."""
+"""A predicate for kinds whose objects are kept as they came, for controllers that write to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterChanges:
-    """What happened since the last batch: objects that are new or changed, without bookkeeping; those that are gone.
+    """The changes since the last batch: new or changed objects without bookkeeping, and removed objects.
 
-    `unlisted` are kinds that may not be read, `listed` those that may again.
+    `unlisted` are kinds that may not be read, `listed` those that may be read again.
     """
 
     put: tuple[JsonObject, ...] = ()
@@ -37,16 +37,16 @@ class ClusterChanges:
     unlisted: tuple[Document, ...] = ()
     listed: tuple[PolicyRef, ...] = ()
     touched: frozenset[PolicyRef] = frozenset()
-    """All objects of which something changed, be it only their status."""
+    """All objects with a change, even if only of their status."""
     arrived_at: float | None = field(default=None, compare=False)
-    """When the first of it came, by the monotonic clock."""
+    """The time of the first change, by the monotonic clock."""
 
     def __bool__(self) -> bool:
         return bool(self.changes_anything or self.touched)
 
     @property
     def changes_anything(self) -> bool:
-        """Return whether there is more than the status of policies."""
+        """Return whether a change is more than the status of policies."""
         return bool(self.put or self.removed or self.unlisted or self.listed)
 
 
@@ -73,9 +73,9 @@ class Batch:
 
 
 class FollowedObjects:
-    """The objects that streams hold: a digest of each, which shows whether it changed, and what it needs of others.
+    """The objects of all streams: a digest of each, which shows changes, and the other objects that it needs.
 
-    An object may be held by several streams: by two versions of its kind, or because several objects name it.
+    Several streams may have one object: two versions of its kind, or several objects that name it.
     """
 
     def __init__(self, settings: Settings, keeps: Kept) -> None:
@@ -94,21 +94,21 @@ class FollowedObjects:
         return self._holders.keys()
 
     def by(self, stream: Stream) -> Set[PolicyRef]:
-        """Return the objects that a stream holds."""
+        """Return the objects of a stream."""
         return self._members.get(stream, set())
 
     def streams_to_list_again(self, refs: Iterable[PolicyRef]) -> set[Stream]:
-        """Take objects as changed when they come next, and return the streams that hold them."""
+        """Mark objects as changed for their next event, and return the streams that have them."""
         known = [ref for ref in refs if ref in self._digests]
         self._digests.update(dict.fromkeys(known, b""))
         return {stream for ref in known for stream in self._holders.get(ref, ())}
 
     def put(self, stream: Stream, ref: PolicyRef, obj: JsonObject, batch: Batch, *, is_replaced: bool) -> bool:
-        """Take an object, and return whether other objects are needed now. `is_replaced`: by another version."""
+        """Add an object, and return whether other objects are needed now. `is_replaced`: by another version."""
         self._members.setdefault(stream, set()).add(ref)
         self._holders.setdefault(ref, set()).add(stream)
         if is_replaced and len(self._holders[ref]) > 1:
-            return False  # the version that takes the place of this one has it
+            return False  # the version that replaces this one has it
         batch.touched.add(ref)
         if self._keeps(stream[0]):
             self.kept[ref] = stored(obj)
@@ -124,12 +124,12 @@ class FollowedObjects:
         return self.needs.put(reduced)
 
     def remove(self, stream: Stream, ref: PolicyRef, batch: Batch) -> bool:
-        """Let go of an object, and return whether other objects are needed now."""
+        """Remove an object, and return whether other objects are needed now."""
         self._members.get(stream, set()).discard(ref)
         holders = self._holders.get(ref, set())
         holders.discard(stream)
         if holders:
-            return False  # another stream still holds it
+            return False  # another stream still has it
         self._holders.pop(ref, None)
         self.kept.pop(ref, None)
         batch.touched.add(ref)

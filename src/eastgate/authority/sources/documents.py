@@ -1,4 +1,4 @@
-"""Objects of a cluster as documents, the same that files become; places in them are named by object and field."""
+"""Objects of a cluster as documents, as files become documents. A place in them is an object and a field."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from eastgate.reading.manifests.limits import MAX_DEPTH
 from eastgate.reading.manifests.rendered import OversizedObject, RenderedObject
 
 _BOOKKEEPING: Final = frozenset({"managedFields", "resourceVersion", "selfLink"})
-_OF_NODES: Final = frozenset({"volumes", "tolerations", "affinity", "topologySpreadConstraints", "imagePullSecrets"})
-_OF_PROCESSES: Final = frozenset(
+_NODE_FIELDS: Final = frozenset({"volumes", "tolerations", "affinity", "topologySpreadConstraints", "imagePullSecrets"})
+_PROCESS_FIELDS: Final = frozenset(
     {"env", "envFrom", "volumeMounts", "resources", "image", "imagePullPolicy", "lifecycle"}
 )
-_LONGEST_FIELD: Final = 4096  # bytes
-_MOST_FIELDS: Final = 32  # no policy has as many
+_MAX_FIELD_BYTES: Final = 4096  # bytes
+_MAX_FIELDS: Final = 32  # more than any policy has
 _LEFT_OUT: Final = "(left out)"
 _KEPT_METADATA: Final = frozenset({"name", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp"})
 _TOO_DEEP: Final = f"(nested more than {MAX_DEPTH} levels deep)"
@@ -41,9 +41,9 @@ def ref_of_document(document: Document) -> PolicyRef:
 
 
 def relevant(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object without what the server keeps for itself, and without the status of a policy.
+    """Return an object without the server's own bookkeeping, and without the status of a policy.
 
-    Where that is the same as before, nothing has changed for anybody here.
+    If the result is the same as before, Eastgate ignores the change.
     """
     kept = {key: value for key, value in obj.items() if key != "metadata"}
     metadata = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
@@ -55,13 +55,13 @@ def relevant(obj: Mapping[str, Any]) -> dict[str, Any]:
     trim_pod = _TRIMMED.get(str(obj["kind"]))
     if trim_pod is not None:
         trim_pod(kept)
-    if _is_too_deep(kept):  # what nobody can read is an error like any other: a policy closes what it is about
+    if _is_too_deep(kept):  # an unreadable policy closes its targets, as any policy with errors does
         kept = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "spec": _TOO_DEEP}
     return {"apiVersion": kept.pop("apiVersion"), "kind": kept.pop("kind"), "metadata": metadata, **kept}
 
 
 def stored(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object for those who write to it: without bookkeeping that is long, and a policy without its spec."""
+    """Return an object for controllers that write to it: without long bookkeeping, and a policy without its spec."""
     is_policy = is_measured(str(obj["apiVersion"]), str(obj["kind"]))
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     if isinstance(annotations := metadata.get("annotations"), Mapping):
@@ -70,7 +70,7 @@ def stored(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_too_deep(value: object) -> bool:
-    """Return whether mappings and lists stand inside each other more deeply than manifests may have them."""
+    """Return whether mappings and lists are nested more deeply than manifests allow."""
     level, depth = [value], 0
     while level:
         depth += 1
@@ -86,7 +86,7 @@ def _is_too_deep(value: object) -> bool:
 
 
 def _trim_pod(pod: dict[str, Any]) -> None:
-    """Leave out of a pod what nobody here asks for: it is most of it, there are many, and it may hold secrets."""
+    """Leave unused fields out of a pod: they are most of it, there are many pods, and they may hold secrets."""
     spec, status = pod.get("spec"), pod.get("status")
     if isinstance(spec, Mapping):
         pod["spec"] = _trim_spec(spec)
@@ -104,11 +104,11 @@ def _readiness(status: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _trim_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
-    trimmed = {key: value for key, value in spec.items() if key not in _OF_NODES}
+    trimmed = {key: value for key, value in spec.items() if key not in _NODE_FIELDS}
     for field in ("containers", "initContainers"):
         if isinstance(containers := trimmed.get(field), list):
             trimmed[field] = [
-                {key: value for key, value in container.items() if key not in _OF_PROCESSES}
+                {key: value for key, value in container.items() if key not in _PROCESS_FIELDS}
                 if isinstance(container, Mapping)
                 else container
                 for container in containers
@@ -117,7 +117,7 @@ def _trim_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _trim_template(controller: dict[str, Any]) -> None:
-    """Leave the same out of the template of a controller."""
+    """Leave unused fields out of the template of a controller."""
     spec = controller.get("spec")
     template = spec.get("template") if isinstance(spec, Mapping) else None
     if isinstance(spec, Mapping) and isinstance(template, Mapping) and isinstance(template.get("spec"), Mapping):
@@ -132,9 +132,9 @@ _TRIMMED: Final[Mapping[str, Callable[[dict[str, Any]], None]]] = {
 
 
 def document_of(obj: dict[str, Any], default_namespace: str = "default", beyond: Diagnostic | None = None) -> Document:
-    """Return an object of which `relevant` was taken as a document. Those of dialects have positions.
+    """Return a document for an object that `relevant` returned. Documents of dialects have positions.
 
-    `beyond` is the limit that a policy is beyond: then most of it is left out.
+    `beyond` is the limit that a policy exceeds: then most of the policy is left out.
     """
     metadata = obj["metadata"]
     api_version, kind = str(obj["apiVersion"]), str(obj["kind"])
@@ -146,14 +146,15 @@ def document_of(obj: dict[str, Any], default_namespace: str = "default", beyond:
 
 
 def _cut(obj: Mapping[str, Any], beyond: Diagnostic) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return a policy without all that is long in it, and the fields of its spec that are left out.
+    """Return a policy without its long fields, and the names of the fields of its spec that are left out.
 
-    What is left is no policy, whoever reads it: no field has the name that it gets, and none that is left out is text.
+    No reader can take the result for a policy. No policy has the added field `tooLarge`, and the text in place of an
+    omitted field is invalid there.
     """
     metadata = {key: value for key, value in obj["metadata"].items() if key in _KEPT_METADATA}
     spec, left_out = obj.get("spec"), tuple[str, ...]()
-    if isinstance(spec, Mapping) and len(spec) <= _MOST_FIELDS:
-        left_out = tuple(key for key, value in spec.items() if len(msgspec.json.encode(value)) > _LONGEST_FIELD)
+    if isinstance(spec, Mapping) and len(spec) <= _MAX_FIELDS:
+        left_out = tuple(key for key, value in spec.items() if len(msgspec.json.encode(value)) > _MAX_FIELD_BYTES)
         spec = {"tooLarge": beyond.message, **spec, **dict.fromkeys(left_out, _LEFT_OUT)}
     else:
         spec = beyond.message

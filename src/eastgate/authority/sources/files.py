@@ -1,6 +1,6 @@
-"""Files and folders of manifests as a source of changes: what is saved, as far as it can be relied on.
+"""Files and folders of manifests as a source of changes, without files that are still being written.
 
-What is in a file that is being written stays as it was, and so does, for a while, what is gone (`holding`).
+The content of a file that is being written stays in force, and so do, for a while, removed objects (`holding`).
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from eastgate.settings import Settings
 if TYPE_CHECKING:
     from eastgate.reading.repository import RepositoryOptions
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written
-_LONG_WAIT = 2.0  # seconds, after which people want to know what is waited for
+_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.05, 1.0  # seconds between looks at a file that is being written
+_REPORT_AFTER_SECONDS = 2.0  # before a file that stays unfinished is reported
 
 
 class FileSource:
-    """Files and folders of manifests, and what of them is in force. `keys` are of token issuers.
+    """Files and folders of manifests, and the manifests in force. `keys` are the keys of token issuers.
 
-    Of folders with several environments one is read: the one that `environments` name.
+    If folders hold several environments, only the one that `environments` name is read.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class FileSource:
         self._checked: dict[Settings, tuple[Manifests, dict[str, FileStamp], Authority]] = {}
 
     def read(self, settings: Settings) -> Authority:
-        """Load the manifests as they are now, to be enforced; policies with errors close what they target.
+        """Load the current manifests, to be enforced; policies with errors close their targets.
 
-        Raises ManifestError where something else has errors, and with `strict` where anything has.
+        Raises ManifestError if other objects have errors, and with `strict` for every error.
         """
         rested = stamps(self.watched, self.bounds)
         manifests = self.read_now(settings)
@@ -91,11 +91,11 @@ class FileSource:
         return authority
 
     def authority(self, manifests: Manifests, *, strict: bool = False) -> Authority:
-        """Build an authority. Raises ManifestError where objects that are not read forbid it (`unread`)."""
+        """Build an authority. Raises ManifestError if `unread` forbids answers because of unread objects."""
         authority = Authority(
             manifests,
             keys=self._keys,
-            strict=strict or self._strict or bool(manifests.unsure),
+            strict=strict or self._strict or bool(manifests.unknown_objects),
             unread=self._unread,
             live=True,
         )
@@ -103,7 +103,7 @@ class FileSource:
         return authority
 
     def checked(self, settings: Settings) -> Authority:
-        """Return the authority by which `check` answers about these files as they are now. Raises ManifestError."""
+        """Return the authority by which `check` answers about the current files. Raises ManifestError."""
         stamped = stamps(self.watched, self.bounds)
         in_force, seen, authority = self._checked.get(settings, (None, None, None))
         if authority is None or in_force is not self.in_force or seen != stamped:
@@ -113,9 +113,9 @@ class FileSource:
         return authority
 
     def check_unread(self, world: World, manifests: Manifests) -> None:
-        """Raise ManifestError where nothing is to be enforced because of objects that are not read.
+        """Raise ManifestError if unread objects forbid enforcement.
 
-        With `--unread warn`, parts that were left out from the start may be missing, and no others.
+        With `--unread warn`, only parts that were left out from the start may be missing.
         """
         unconsidered = unread_at_proxies(world, manifests.unread)
         stands = standing(unconsidered, self._unread, allowed=True)
@@ -124,15 +124,17 @@ class FileSource:
             known = {part.what for part in parts_of(self.in_force.unread.objects)}
             lost = [part for part in lost if part.what not in known] if self._is_read else []
         if stands is Standing.UNDECIDED or lost:
-            message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
+            message = f"enforcement would possibly allow too much: {'; '.join(describe_unconsidered(unconsidered))}"
             raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
 
     def is_usable(self, manifests: Manifests) -> bool:
-        """Return whether anything of these manifests can be enforced."""
-        return not (manifests.reporter.errors if self._strict or manifests.unsure else manifests.strays)
+        """Return whether any of these manifests can be enforced."""
+        return not (
+            manifests.reporter.errors if self._strict or manifests.unknown_objects else manifests.unattributed_errors
+        )
 
     def read_now(self, settings: Settings) -> Manifests:
-        """Read the manifests as they are now, valid or not. That there are several environments is an error of them."""
+        """Read the current manifests, valid or not. Several environments are reported as an error of the manifests."""
         try:
             chosen = only_deployment(self.paths, self.bounds, self._environments, self._repository)
         except ManifestError as error:
@@ -141,9 +143,9 @@ class FileSource:
         return read_manifests(chosen.paths, settings, bounds=self.bounds)
 
     def take(self, reading: FileReading, authority: Authority) -> tuple[Changes, float | None]:
-        """Return the changes that a reading brings, and the seconds until the next one, if one is due.
+        """Return the changes of a reading, and the seconds until the next one, if one is due.
 
-        A policy that has errors now stays as it was, and so does what is held back. `authority` is the one in force.
+        A policy that has errors now stays as it was, and so do held objects. `authority` is the one in force.
         """
         manifests = reading.manifests
         manifests.keep({policy.ref: policy for policy in self.in_force.policies})
@@ -156,7 +158,7 @@ class FileSource:
         return changes_between(self.in_force, manifests), due
 
     def read_at_rest(self, settings: Settings) -> FileReading:
-        """Read the manifests as they are now, and note which files are unreliable: being written, or emptied."""
+        """Read the current manifests, and note the unreliable files: being written, or emptied."""
         before = stamps(self.watched, self.bounds)
         unfinished = {
             path for path, stamp in before.items() if self._rested.get(path) != stamp and is_being_written(path)
@@ -173,13 +175,13 @@ class FileSource:
         return FileReading(manifests, frozenset(unfinished), frozenset(emptied - unfinished), rendered)
 
     def emptied(self, stamped: Mapping[str, FileStamp]) -> set[str]:
-        """Return the files of which something is in force and that have nothing in them now."""
+        """Return the files with content in force that are empty now."""
         in_force = {*_files(self.in_force)}
         return {path for path, (_, _, size, _, _) in stamped.items() if size == 0 and path in in_force}
 
     @property
     def watched(self) -> tuple[str | os.PathLike[str], ...]:
-        """Return what to watch: the paths, and what their environments had from elsewhere when they were last read."""
+        """Return the paths to watch: those of the user, and the other files of environments in the last reading."""
         return tuple(dict.fromkeys((*self.paths, *self._taken)))
 
     def _files_of(self, path: str | os.PathLike[str]) -> Iterable[str]:
@@ -194,16 +196,16 @@ class FileSource:
 
     @property
     def bounds(self) -> Bounds:
-        """Return the bounds of reading now: a path that is a link may lead elsewhere later."""
+        """Return the bounds for reading now: a path that is a link may lead elsewhere later."""
         return Bounds.of(self.paths, follow=self._follow, exclude=self._exclude)
 
 
 @dataclass(frozen=True, slots=True)
 class FileReading:
-    """The manifests that were read, the files that are being written, those that were emptied, and whether others were
-    rendered.
+    """A reading: the manifests, the files being written, the emptied files, and whether rendered manifests are
+    unreliable.
 
-    A rendered manifest depends on all files: if one of them is being written, none of it can be relied on.
+    A rendered manifest depends on all files: if one of them is being written, the whole manifest is unreliable.
     """
 
     manifests: Manifests
@@ -213,50 +215,52 @@ class FileReading:
 
     @property
     def is_half(self) -> bool:
-        """Return whether errors may be there only because a file is half written."""
+        """Return whether the errors may come only from a half-written file."""
         errors = self.manifests.reporter.errors if self.unfinished else ()
         return self.rendered or any(error.span is None or file_of(error.span) in self.unfinished for error in errors)
 
 
 @dataclass(slots=True)
 class PendingFiles:
-    """The files that are unfinished, and since when."""
+    """The unfinished files, each with the time since when."""
 
     since: dict[str, float] = field(default_factory=dict)
     reported: set[str] = field(default_factory=set)
-    _pause: float = _FIRST_PAUSE
+    _pause: float = _MIN_PAUSE_SECONDS
 
     def take_overdue(self, files: Collection[str], now: float) -> list[str]:
-        """Return the files that have been unfinished for long and were not reported yet."""
+        """Return the files that have been unfinished for long, and were not reported yet."""
         self.since = {path: self.since.get(path, now) for path in files}
         self.reported &= {*files}
         overdue = sorted(
-            path for path, since in self.since.items() if now - since >= _LONG_WAIT and path not in self.reported
+            path
+            for path, since in self.since.items()
+            if now - since >= _REPORT_AFTER_SECONDS and path not in self.reported
         )
         self.reported.update(overdue)
         return overdue
 
     def next_pause(self, files: Collection[str]) -> float | None:
-        """Return the seconds until the next read, with backoff; None where no file is unfinished."""
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE) if files else _FIRST_PAUSE
+        """Return the seconds until the next read, with backoff; None if no file is unfinished."""
+        self._pause = min(2 * self._pause, _MAX_PAUSE_SECONDS) if files else _MIN_PAUSE_SECONDS
         return self._pause if files else None
 
 
 def _files(manifests: Manifests) -> Iterable[str]:
-    """Return the files from which something in these manifests was read."""
-    spans = (entry.span for entry in (*manifests.objects, *manifests.demanded))
+    """Return the files of these manifests."""
+    spans = (entry.span for entry in (*manifests.objects, *manifests.enforced_policies))
     names = {span.file for span in spans if span is not None}
     return map(os.path.abspath, names)
 
 
 def _is_built(manifests: Manifests) -> bool:
-    """Return whether something in these manifests is in no file as it is."""
-    spans = (entry.span for entry in (*manifests.objects, *manifests.demanded))
+    """Return whether an object in these manifests was rendered, so that no file has it as it is."""
+    spans = (entry.span for entry in (*manifests.objects, *manifests.enforced_policies))
     return any(span is not None and span.built is not None for span in spans)
 
 
 def unread_at_proxies(world: World, unread: UnreadObjects) -> Unconsidered:
-    """Return the objects that are not read and could change what is enforced at workloads and gateways."""
+    """Return the unread objects that could change the enforced decisions at workloads and gateways."""
     return unread.about((*world.workloads, *points_at_gateways(world)), Callers(anybody=True), world)
 
 

@@ -1,7 +1,7 @@
-"""A cluster as it changes: every kind that is read is listed and watched, and what happens comes in batches.
+"""A cluster as it changes: Eastgate lists and watches every kind that it reads, and yields changes in batches.
 
-Kinds come and go with their definitions. One that may not be listed is tried again now and then, and answers say until
-then that it was not considered.
+Kinds come and go with their definitions. A kind that may not be listed is tried again periodically. Until then, answers
+name it as unread.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from eastgate.reading.kubernetes import (
 from eastgate.reading.manifests import Document
 from eastgate.settings import Settings
 
-_SETTLING: Final = 0.5  # seconds after a definition has changed until its kind is looked for
-_LOOK_AGAIN: Final = 30.0  # seconds between looks at which kinds there are, and at those that may not be read
-_RELISTING: Final = 5.0  # seconds until a kind is listed again
-_MISSING: Final = 1.0  # seconds until a kind is tried again that was just there
-_KINDS: Final = "the kinds of the cluster"  # in reports of trouble
+_DISCOVERY_DELAY_SECONDS: Final = 0.5  # between a change of a definition and discovery
+_REDISCOVERY_SECONDS: Final = 30.0  # between two discoveries, and between two attempts to read a forbidden kind
+_RELIST_DELAY_SECONDS: Final = 5.0  # before a kind is listed again
+_MISSING_RETRY_SECONDS: Final = 1.0  # before a kind that has just disappeared is tried again
+_DISCOVERY: Final = "the kinds of the cluster"  # the name of discovery in reports of trouble
 
 
 class ClusterFollower:
     """Follows a cluster, or one namespace of it. It is an asynchronous context manager.
 
-    `also` are kinds that are followed though no policy depends on them; of those that `keeps` names, objects are kept.
-    `on_trouble` is called whenever something cannot be read, and `on_recovery` when it can be read again.
+    `also` are kinds to follow though no policy depends on them. `keeps` selects kinds whose objects are kept as they
+    came. `on_trouble` is called for each failed read, and `on_recovery` when reading works again.
     """
 
     def __init__(
@@ -75,19 +75,19 @@ class ClusterFollower:
         self._namespace = namespace
         self._report_trouble = on_trouble
         self._report_recovery = on_recovery
-        self._troubled: set[str] = set()  # what has failed since it last worked
+        self._troubled: set[str] = set()  # streams and steps that failed since they last worked
         self._queue: asyncio.Queue[tuple[Stream, ObjectEvent | ApiError]] = asyncio.Queue()
         self._streams: dict[Stream, BackgroundTask] = {}
         self._reflectors: dict[Stream, Reflector] = {}
         self._pending: set[Stream] = set()
-        self._served: frozenset[Resource] = frozenset()  # kinds that are followed as a whole, as last discovered
-        self._unknown: frozenset[Resource] = frozenset()  # kinds that cannot be followed, as last discovered
+        self._served: frozenset[Resource] = frozenset()  # kinds that are followed as a whole, as of the last discovery
+        self._unknown: frozenset[Resource] = frozenset()  # kinds that cannot be followed, as of the last discovery
         self._stale: frozenset[tuple[str, str]] = frozenset()  # groups and versions whose server did not answer
-        self._known: frozenset[tuple[str, str]] = frozenset()  # those whose server answers, or did before
+        self._known: frozenset[tuple[str, str]] = frozenset()  # groups and versions whose server answers, or did before
         self._defined: frozenset[str] = frozenset()  # kinds that have a definition, served or not
         self._listed: set[Stream] = set()
-        self._missing: set[Stream] = set()  # what the server did not find when it was last asked
-        self._arrived_at: float | None = None  # of the first event that waits
+        self._missing: set[Stream] = set()  # streams that the server did not find at the last attempt
+        self._arrived_at: float | None = None  # time of the first waiting event
         self.held = FollowedObjects(settings, keeps)
         self._list_again: set[Stream] = set()
         self._relisting = BackgroundTask("listing policies again", self._relist, self._on_failure)
@@ -123,12 +123,12 @@ class ClusterFollower:
 
     @property
     def lag(self) -> float:
-        """Return for how many seconds the server has not been heard of about the kind that is furthest behind."""
+        """Return the seconds since the last news from the server about the kind that is furthest behind."""
         return max(self.lags.values(), default=0.0)
 
     @property
     def lags(self) -> Mapping[Resource, float]:
-        """Return for how many seconds the server has not been heard of about each kind that was listed."""
+        """Return, for each kind that was listed, the seconds since the last news from the server."""
         now = time.monotonic()
         lags: dict[Resource, float] = {}
         for (resource, _), reflector in self._reflectors.items():
@@ -138,20 +138,20 @@ class ClusterFollower:
 
     @property
     def counts(self) -> Mapping[tuple[str, str], int]:
-        """Return how many objects there are, by group and kind; of kinds that are followed and have none, 0."""
+        """Return the number of objects by group and kind; 0 for a followed kind without objects."""
         counts = Counter({(resource.group, resource.kind): 0 for resource, _ in self._streams})
         counts.update((ref.group, ref.kind) for ref in self.held.refs)
         return counts
 
     @property
     def is_running(self) -> bool:
-        """Return whether every kind is followed. A watch that failed begins again, and is followed then."""
+        """Return whether every kind is followed. A watch that failed starts again, and then counts."""
         return all(task.is_working for task in (self._kinds, self._relisting, *self._streams.values()))
 
     # Batches
 
     async def first(self) -> ClusterChanges:
-        """Return everything, once each kind has been listed or cannot be."""
+        """Return everything, after each kind has been listed or has failed."""
         batch = Batch()
         while self._pending:
             self.note(*await self._queue.get(), batch)
@@ -159,7 +159,7 @@ class ClusterFollower:
         return self.changes_of(batch)
 
     async def batches(self) -> AsyncIterator[ClusterChanges]:
-        """Yield what happened since, as much of it at once as there is."""
+        """Yield the changes since the last batch, each time as many as there are."""
         while True:
             batch = Batch()
             self.note(*await self._queue.get(), batch)
@@ -167,7 +167,7 @@ class ClusterFollower:
             while not self._queue.empty():
                 self.note(*self._queue.get_nowait(), batch)
             changes = self.changes_of(batch, arrived_at)
-            del batch  # what was put may be large, and the next event come late
+            del batch  # a put object may be large, and the next event late
             if changes:
                 yield changes
             del changes
@@ -180,15 +180,15 @@ class ClusterFollower:
     # Kinds
 
     async def _discover(self) -> None:
-        """Follow each kind that is served now, and none that is not."""
+        """Follow each kind that the server has now, and stop following others."""
         discovery = await self._connection.discover()
         self._stale, self._defined = discovery.stale, discovery.defined
         self._known = discovery.current | (self._known & discovery.stale)
         found = served_kinds(discovery, self._wanted, WATCH, self._known)
-        self._on_recovery(_KINDS)
+        self._on_recovery(_DISCOVERY)
         self._named_kinds = {r.kind: r for kind, r in found.resources.items() if (kind.group, kind.kind) in BY_NAME}
         stale_groups = {group for group, _ in discovery.stale}
-        # What is known of a kind stays in force, in its version, while a server of its group does not answer.
+        # A kind stays in force, in its version, while a server of its group does not answer.
         kept = {r for r, named in self._streams if named is None and r.group in stale_groups}
         followed = {_in_any_version(resource) for resource in kept}
         served = (r for kind, r in found.resources.items() if (kind.group, kind.kind) not in BY_NAME)
@@ -201,7 +201,7 @@ class ClusterFollower:
         self._follow_named()
 
     def _leave_out(self, unknown: Mapping[Resource, str], followed: set[Resource]) -> None:
-        """Count kinds as not read until they are listed, or discovery says that they do not exist."""
+        """Count kinds as unread until they are listed, or discovery shows that they do not exist."""
         for resource in self._unknown - unknown.keys() - followed:
             self._enqueue((resource, None), Replaced(()))
         for resource in unknown.keys() - self._unknown:
@@ -210,10 +210,10 @@ class ClusterFollower:
         self._unknown = frozenset(unknown)
 
     def _stop_replaced(self) -> None:
-        """Stop following kinds that are gone, and versions of them that another has taken the place of.
+        """Stop following kinds that are gone, and versions that another version has replaced.
 
-        To forget a policy may open what it guards. So a version goes when the next one has been listed, and a kind when
-        it is neither discovered nor found: a server that has just started may say the one or the other.
+        Forgetting a policy may open its targets. So a version goes after the next one has been listed. A kind goes
+        if neither discovery nor listing finds it: a server that has just started may answer one of them wrongly.
         """
         for stream in [stream for stream in self._streams if stream[1] is None and stream[0] not in self._served]:
             name = stream[0].group, stream[0].kind
@@ -233,30 +233,30 @@ class ClusterFollower:
             self._start(stream)
 
     async def _look_for_kinds(self) -> None:
-        """Look once, as soon as there is a reason to, or after a while."""
-        await self._rediscover.wait(_LOOK_AGAIN)
-        await asyncio.sleep(_SETTLING)
+        """Discover kinds once, after a signal or a pause."""
+        await self._rediscover.wait(_REDISCOVERY_SECONDS)
+        await asyncio.sleep(_DISCOVERY_DELAY_SECONDS)
         try:
             await self._discover()
         except (ApiError, UnreachableError, ValueError) as error:
-            self._on_trouble(_KINDS, error)
+            self._on_trouble(_DISCOVERY, error)
 
     async def _watch_definitions(self) -> None:
-        """Look for kinds whenever a definition changes. Without the right to see them, only now and then."""
+        """Discover kinds after each change of a definition. Without the right to watch them, do so periodically."""
         reflector = Reflector(self._connection, DEFINITIONS, on_trouble=self._on_watch_trouble)
         with contextlib.suppress(ApiError):
             async for event in reflector.follow():
                 self._on_recovery(str(DEFINITIONS))
                 if not isinstance(event, Synced):
                     self._rediscover()
-        await asyncio.sleep(_LOOK_AGAIN)
+        await asyncio.sleep(_REDISCOVERY_SECONDS)
 
     def _on_kinds_failure(self, name: str, error: Exception) -> None:
         self._on_failure(name, error)
         self._rediscover()
 
     def _on_failure(self, name: str, error: Exception) -> None:
-        """Report an unexpected failure. Errors of the API server are none: they come and go."""
+        """Report an unexpected failure. Errors of the API server are expected, and not reported here."""
         log_failure(name, error)
         self._report_trouble(name, error)
 
@@ -269,7 +269,7 @@ class ClusterFollower:
             self._streams[stream] = BackgroundTask(f"the watch of {stream[0]}", follow, self._on_failure).start()
 
     def _stop(self, stream: Stream) -> None:
-        """Stop following; what it had is gone for whoever reads the next batch."""
+        """Stop following; the objects of the stream are removed in the next batch."""
         self._streams.pop(stream).cancel()
         self._reflectors.pop(stream, None)
         self._listed.discard(stream)
@@ -277,7 +277,7 @@ class ClusterFollower:
         self._enqueue(stream, Replaced(()))
 
     async def _follow(self, stream: Stream) -> None:
-        """List and watch, until the server refuses that for a while."""
+        """List and watch, until the server refuses. Return after a pause."""
         resource, named = stream
         namespace = self._namespace if resource.namespaced else None
         reflector = self._reflectors[stream] = Reflector(
@@ -298,25 +298,25 @@ class ClusterFollower:
             self._enqueue(stream, error)
             self._on_watch_trouble(resource, error)
             self._rediscover()
-            await asyncio.sleep(_LOOK_AGAIN if error.is_forbidden else _MISSING)
+            await asyncio.sleep(_REDISCOVERY_SECONDS if error.is_forbidden else _MISSING_RETRY_SECONDS)
 
     def read_again(self, refs: Iterable[PolicyRef]) -> None:
-        """Read objects again as if they had changed. Nothing but the API server has all of them."""
+        """Read objects again as if they had changed. Only the API server has their full content."""
         if streams := self.held.streams_to_list_again(refs):
             self._list_again |= streams
             self._relist_needed()
 
     async def _relist(self) -> None:
-        """List kinds again of which objects are to be read again: not too often, since everybody can cause it."""
+        """List the kinds of objects to be read again. The pause limits the load, since every user can cause it."""
         await self._relist_needed.wait()
-        await asyncio.sleep(_RELISTING)
+        await asyncio.sleep(_RELIST_DELAY_SECONDS)
         streams, self._list_again = self._list_again, set()
         for stream in streams & self._streams.keys():
             self._streams.pop(stream).cancel()
             self._start(stream)
 
     def _on_stream_trouble(self, stream: Stream, error: Exception) -> None:
-        """Report why a kind waits. A kind whose API server is away is left out until it can be listed."""
+        """Report why a kind waits. If its API server is away, the kind is left out until it can be listed."""
         resource, _ = stream
         self._on_watch_trouble(resource, error)
         waits = stream not in self._listed and stream not in self._unlisted
@@ -336,18 +336,18 @@ class ClusterFollower:
             self._report_recovery(what)
 
     def changes_of(self, batch: Batch, arrived_at: float | None = None) -> ClusterChanges:
-        """Return what a batch has collected."""
+        """Return the changes in a batch."""
         self.read_again(self.held.sizes.settle() - batch.put.keys())
         unlisted = [each for each in self._unlisted.values() if ref_of_document(each) in batch.reconsidered]
         return batch.changes(unlisted, arrived_at)
 
-    # What events mean
+    # Events
 
     def note(self, stream: Stream, event: ObjectEvent | ApiError, batch: Batch) -> None:
-        """Take one event into a batch."""
+        """Add one event to a batch."""
         self._pending.discard(stream)
         if stream not in self._streams and stream[0] not in self._unknown and not isinstance(event, Replaced):
-            return  # it was stopped meanwhile
+            return  # the stream has been stopped
         match event:
             case ApiError():
                 self._on_refused(stream, event, batch)
@@ -369,7 +369,7 @@ class ClusterFollower:
 
     def _on_refused(self, stream: Stream, error: ApiError, batch: Batch) -> None:
         if error.is_missing:
-            self._missing.add(stream)  # it is gone when it is not discovered either: see `_stop_replaced`
+            self._missing.add(stream)  # gone, if discovery does not have it either: see `_stop_replaced`
             return
         resource, named = stream
         verb = "may not" if error.is_forbidden else "cannot"

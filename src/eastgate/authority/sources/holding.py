@@ -1,9 +1,8 @@
-"""Keeps in force what vanished from the manifests for a moment: a file may just be being saved.
+"""Keeps objects in force that vanished from the manifests for a moment: a file may just be being saved.
 
-Saving in place empties a file first, and replacing one may remove it first. Read at that moment, its policies would
-seem to be removed, and what they close would be open. So what is in a file that is being written stays as it was, and
-what is gone counts as removed once it has been gone for a while. A removed policy that can only have allowed something
-counts at once.
+An editor may empty a file before it writes it, or remove it before it replaces it. A reading at that moment would miss
+its policies, and open their targets. So the content of a file that is being written stays as it was, and a missing
+object counts as removed only after a while. A removed policy that can only have allowed requests counts at once.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _T = TypeVar("_T")
 
 
 class HeldObjects:
-    """Remembers since when something that is in force is gone from the files."""
+    """Remembers since when each object in force is missing from the files."""
 
     def __init__(self) -> None:
         self._gone: dict[Hashable, float] = {}
@@ -38,10 +37,11 @@ class HeldObjects:
         now: float,
         only_allowing: Callable[[Manifests, Collection[PolicyRef]], Collection[PolicyRef]],
     ) -> float | None:
-        """Put back into `after` what of `before` stays in force; return the seconds until the next read, if one is due.
+        """Put objects of `before` that stay in force back into `after`. Return the seconds until the next read, or
+        None.
 
         `unfinished` are the files that are being written. `only_allowing` returns those of the removed policies that
-        can only have allowed something.
+        can only have allowed requests.
         """
         after.policies = _restore(before.policies, after.policies, unfinished, _key_of_policy)
         others = [fault for fault in after.faults if not fault.closes]
@@ -62,7 +62,7 @@ class HeldObjects:
 
 
 def _keys(manifests: Manifests) -> set[Hashable]:
-    refs = {policy.ref for policy in manifests.demanded}
+    refs = {policy.ref for policy in manifests.enforced_policies}
     return {*refs, *(obj.id for obj in manifests.objects)}
 
 
@@ -81,7 +81,7 @@ def _key_of_object(obj: WorldObject) -> tuple[Hashable, Span | None]:
 def _restore(
     before: list[_T], after: list[_T], unfinished: Collection[str], of: Callable[[_T], tuple[Hashable, Span | None]]
 ) -> list[_T]:
-    """Replace what was read from unfinished files by what was read from them before."""
+    """Replace the content of unfinished files by their earlier content."""
     if not unfinished:
         return after
     rest = [entry for entry in after if file_of(of(entry)[1]) not in unfinished]
@@ -92,21 +92,21 @@ def _restore(
 def _restore_objects(
     before: list[WorldObject], after: list[WorldObject], held: Collection[Hashable]
 ) -> list[WorldObject]:
-    """Put held objects back in their former order, so that nothing differs where nothing but them is gone."""
+    """Put held objects back in their former order, so that an unchanged reading is equal to the one before."""
     now = {obj.id: obj for obj in after}
     kept = [now.pop(obj.id, obj) for obj in before if obj.id in now or obj.id in held]
     return [*kept, *now.values()]
 
 
 def file_of(span: Span | None) -> str | None:
-    """Return the absolute path of the file that something was read from."""
+    """Return the absolute path of the file that an object was read from."""
     return os.path.abspath(span.file) if span is not None else None
 
 
 def find_only_allowing(before: Authority, after: Authority, refs: Iterable[PolicyRef]) -> set[PolicyRef]:
-    """Return those of the policies removed in `after` without which less is allowed wherever they applied.
+    """Return the policies removed in `after` whose removal can only narrow access.
 
-    That is so where all of their rules allow, in stages that have other rules that do.
+    All rules of such a policy allow, in stages that have allow rules of other policies too.
     """
     wanted = {*refs}
     narrowing: set[PolicyRef] = set()
@@ -122,7 +122,7 @@ def find_only_allowing(before: Authority, after: Authority, refs: Iterable[Polic
 
 
 def _stage_keys(layers: Iterable[Layer]) -> set[Hashable]:
-    """Return what identifies each stage that requests pass."""
+    """Return a key for each stage that requests pass."""
     return {
         (layer.at, number, chain.scope, type(stage), stage.name)
         for layer in layers

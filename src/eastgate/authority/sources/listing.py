@@ -1,4 +1,4 @@
-"""One reading of a cluster: what it has now, as manifests. It is what `--cluster` gives to offline commands."""
+"""One reading of a cluster: its current objects, as manifests. `--cluster` gives it to offline commands."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from eastgate.reading.kubernetes import (
 from eastgate.reading.manifests import Document, ReadResult
 from eastgate.settings import Settings
 
-_AT_ONCE = 8  # requests
+_MAX_CONCURRENT_REQUESTS = 8  # requests
 
 
 class ClusterPath:
-    """A cluster in the place of files: everything that it has now.
+    """A cluster in the place of files: all its current objects.
 
-    Where a kind may not be listed in all namespaces, that of `namespace`, or of the context, is.
+    If a kind may not be listed in all namespaces, Eastgate lists it in `namespace`, or in the namespace of the context.
     """
 
     __slots__ = ("context", "kubeconfig", "namespace")
@@ -54,7 +54,7 @@ class ClusterPath:
         return ("--cluster", *named)
 
     def read(self, settings: Settings, into: ReadResult, on_part: Callable[[int, int], None] | None) -> None:
-        """Add what the cluster has to what was read; report where it cannot be asked."""
+        """Add the objects of the cluster to a reading, and report requests that fail."""
         try:
             into.documents += _run(self._read(settings, on_part))
         except (KubeconfigError, UnreachableError, ValueError) as error:
@@ -69,7 +69,7 @@ class ClusterPath:
 
 
 def _run(reading: Coroutine[None, None, list[Document]]) -> list[Document]:
-    """Wait for a reading, also in a thread that runs a loop of its own, as that of a notebook does."""
+    """Wait for a reading, also in a thread with a running loop, such as a notebook's."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -82,7 +82,7 @@ class _Listing:
     def __init__(self, connection: Connection, namespace: str) -> None:
         self._connection = connection
         self._namespace = namespace
-        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._slots = asyncio.Semaphore(_MAX_CONCURRENT_REQUESTS)
         self._unlisted: list[Document] = []
 
     async def read(self, settings: Settings, on_kind: Callable[[int, int], None] | None) -> list[Document]:
@@ -118,7 +118,7 @@ class _Listing:
         except ApiError as error:
             if error.is_forbidden:
                 return await self._list_namespace(resource, error)
-            self._leave_out(resource, error)  # also where it is missing: discovery has just named it
+            self._leave_out(resource, error)  # also if it is missing: discovery has just found it
             return []
         return objects
 

@@ -1,4 +1,4 @@
-"""The Secrets and ConfigMaps that other objects name: of all that a cluster has, only these are read."""
+"""The Secrets and ConfigMaps that other objects name: Eastgate reads only these from a cluster."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.rendered import UnlistedKind
 from eastgate.settings import Settings
 
-# The kinds that are read from a cluster: policies, also those that are not understood, and what exists.
+# The kinds that are read from a cluster: policies, also those that Eastgate does not understand, and other objects.
 
 
 _STAGES: Final = ("", "beta", "alpha")
 _VERSION: Final = regex(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 BY_NAME: Final = frozenset({("", "Secret"), ("", "ConfigMap")})
-"""Kinds of which only the objects are read that something else names."""
+"""Kinds of which Eastgate reads only the objects that another object names."""
 LIST: Final = frozenset({"list"})
 WATCH: Final = frozenset({"list", "watch"})
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedKind:
-    """A kind to read, in the first of these versions that is served; without any, in the one the server prefers."""
+    """A kind to read, in the first of these versions that is served. Without versions, the server's preferred one."""
 
     group: str
     kind: str
@@ -45,9 +45,9 @@ class WatchedKind:
 
 
 def watched_kinds() -> tuple[WatchedKind, ...]:
-    """Return every kind that has a say in who may talk to whom, each once, with its newest version first.
+    """Return every kind that affects decisions, each once, with its newest version first.
 
-    What an older version lacks, API servers leave out of an object that is asked for in it.
+    API servers leave out fields that an older version lacks, if they are asked for that version.
     """
     versions: dict[tuple[str, str], list[str]] = {}
     for kind in dialects.registered().kinds:
@@ -69,9 +69,9 @@ def _age(version: str) -> tuple[int, int, int]:
 
 @dataclass(slots=True)
 class ServedKinds:
-    """Kinds as a server serves them, and `unknown` kinds with the reason: their objects, if any, cannot be listed.
+    """Kinds as a server serves them, and `unknown` kinds with a reason: their objects, if any, cannot be listed.
 
-    A kind that is in neither does not exist in the cluster.
+    A kind in neither does not exist in the cluster.
     """
 
     resources: dict[WatchedKind, Resource] = field(default_factory=dict)
@@ -85,12 +85,12 @@ def served_kinds(
     known: frozenset[tuple[str, str]] = frozenset(),
     unserved: frozenset[str] = frozenset(),
 ) -> ServedKinds:
-    """Return how the server serves these kinds, so that they can be read with these `verbs`.
+    """Return the kinds in the versions in which the server serves them with these `verbs`.
 
-    If no served version of a kind is known here, the preferred one is taken: its objects are refused, and close what
-    they are about. While a version of a group is stale, other versions do not show whether it has a kind: it may have
-    fields that they lack, or other objects. `known` are groups and versions that answered before: they are taken to
-    serve the same kinds now. `unserved` are definitions without a served version.
+    If Eastgate knows no served version of a kind, it takes the preferred one: its objects are rejected, and close their
+    targets. While a version of a group is stale, other versions do not show whether the group has a kind: the stale
+    version may have fields that they lack, or other objects. `known` are groups and versions that answered before:
+    Eastgate assumes that they still serve the same kinds. `unserved` are definitions without a served version.
     """
     unknown = discovery.stale - known
     served = ServedKinds()
@@ -113,13 +113,13 @@ def served_kinds(
 
 
 def _may_define(definition: str, kind: WatchedKind) -> bool:
-    """Return whether a definition of this name may be that of a kind: the name has the plural, in lower case."""
+    """Return whether a definition of this name may define a kind: the name has the plural, in lower case."""
     plural, _, group = definition.partition(".")
     return group == kind.group and plural.startswith(kind.kind.lower()[:-1])
 
 
 def resembling_kinds(discovery: Discovery) -> tuple[WatchedKind, ...]:
-    """Return served kinds that Eastgate does not know and whose names are those of policies."""
+    """Return served kinds that Eastgate does not know, with names like those of policies."""
     known = {(kind.group, kind.kind) for kind in watched_kinds()}
     return tuple(
         WatchedKind(resource.group, resource.kind)
@@ -131,15 +131,15 @@ def resembling_kinds(discovery: Discovery) -> tuple[WatchedKind, ...]:
 
 
 def in_any_version(group: str, kind: str) -> Resource:
-    """Return the placeholder document for a kind that cannot be listed, in any version."""
+    """Return the placeholder for a kind that cannot be listed, in any version."""
     return Resource(group, "*", kind, kind)
 
 
-# Documents for what a reading of a cluster leaves out: kinds that may not be listed, other namespaces.
+# Documents for kinds and namespaces that a reading of a cluster leaves out.
 
 
 def unlisted(resource: Resource, reason: str, *, beyond: str | None = None) -> Document:
-    """Return the document that stands for the objects of a kind that were not read."""
+    """Return the document in place of the objects of a kind that were not read."""
     data: dict[str, Plain] = {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
@@ -153,13 +153,15 @@ _REFERENCE_LISTS: Final = frozenset({"certificateRefs", "caCertificateRefs", "si
 _REFERENCES: Final = ("SecretRef", "credentialsRef")
 SELECTING: Final = frozenset({"apiKey", "x509", "mtls"})
 """The fields that select Secrets by their labels."""
-_MOST_NAMED: Final = 100  # objects of a namespace that are read one by one; of more, all of the namespace are
-_MOST_STREAMS: Final = 1000  # lists and watches of a kind; of more, all of the cluster are read
+_MAX_NAMED_OBJECTS: Final = (
+    100  # objects of a namespace that are read one by one; beyond that, the whole namespace is read
+)
+_MAX_STREAMS: Final = 1000  # lists and watches of a kind; beyond that, the whole cluster is read
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class NeededObjects:
-    """Objects of a kind in a namespace (or in all): the one of a name, or those with some labels."""
+    """Objects of a kind in a namespace (or in all): one by name, or those with some labels."""
 
     kind: str
     namespace: str | None
@@ -172,12 +174,12 @@ class NeededObjects:
 
     @property
     def fields(self) -> str | None:
-        """Return the field selector for it."""
+        """Return the field selector for them."""
         return f"metadata.name={self.name}" if self.name is not None else None
 
 
 class NeedIndex:
-    """Who names which Secrets and ConfigMaps, kept up to date one object at a time."""
+    """The Secrets and ConfigMaps that each object names, updated object by object."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -185,7 +187,7 @@ class NeedIndex:
         self._always = frozenset(NeededObjects("ConfigMap", namespace) for namespace in registered().config_namespaces)
 
     def put(self, obj: Mapping[str, Any]) -> bool:
-        """Note what an object names; return whether that is something else than before."""
+        """Note the names in an object; return whether they changed."""
         ref = ref_of(obj)
         found = frozenset(needed_by(obj.get("spec"), obj["metadata"].get("namespace") or ""))
         before = self._by_object.pop(ref, frozenset())
@@ -194,28 +196,28 @@ class NeedIndex:
         return found != before
 
     def remove(self, ref: PolicyRef) -> bool:
-        """Forget what an object names; return whether it named anything."""
+        """Forget the names in an object; return whether it had any."""
         return bool(self._by_object.pop(ref, None))
 
     def of(self, kind: str) -> list[NeededObjects]:
-        """Return all that is named of a kind, and more than that where so much is named that all is less work."""
+        """Return all needed objects of a kind. If they are many, return a wider need, which costs less."""
         named = self._always.union(*self._by_object.values())
         return sorted(_bounded(kind, (each for each in named if each.kind == kind)), key=str)
 
 
 def _bounded(kind: str, named: Iterable[NeededObjects]) -> set[NeededObjects]:
-    """Return needs that cover these, few enough for a stream each: whoever writes an object names what they like."""
+    """Return needs that cover these and are few enough for a stream each: every user can add names to objects."""
     of_namespace: dict[str | None, set[NeededObjects]] = {}
     for each in named:
         of_namespace.setdefault(each.namespace, set()).add(each)
     bounded: set[NeededObjects] = set()
     for namespace, needs in of_namespace.items():
-        bounded |= needs if len(needs) <= _MOST_NAMED else {NeededObjects(kind, namespace)}
-    return bounded if len(bounded) <= _MOST_STREAMS else {NeededObjects(kind, None)}
+        bounded |= needs if len(needs) <= _MAX_NAMED_OBJECTS else {NeededObjects(kind, namespace)}
+    return bounded if len(bounded) <= _MAX_STREAMS else {NeededObjects(kind, None)}
 
 
 def needed_by(value: object, namespace: str) -> Iterator[NeededObjects]:
-    """Yield what the content of an object in a namespace names."""
+    """Yield the needs of an object with this content in a namespace."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _named_at(key, inner, namespace)
@@ -251,7 +253,7 @@ def _is_namespace(value: object) -> bool:
 
 
 def _written_selector(selector: Mapping[str, Any]) -> str | None:
-    """Return a label selector as a query has it; None for one that no API server would accept, and nothing matches."""
+    """Return a label selector in the form of a query; None for an invalid selector, which matches nothing."""
     try:
         return ",".join(_requirements(selector))
     except (TypeError, ValueError, AttributeError):
@@ -259,7 +261,7 @@ def _written_selector(selector: Mapping[str, Any]) -> str | None:
 
 
 def _requirements(selector: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the requirements of a label selector. Raises ValueError, TypeError or AttributeError for what is none."""
+    """Yield the requirements of a label selector. Raises ValueError, TypeError or AttributeError if it is invalid."""
     for name, wanted in (selector.get("matchLabels") or {}).items():
         yield f"{_key(name)}={_value(wanted)}"
     for expression in selector.get("matchExpressions") or ():

@@ -1,7 +1,7 @@
-"""The sizes of policies: how large one may be, and how large all of a namespace may be together.
+"""The sizes of policies: the limit for one policy, and for all policies of a namespace together.
 
-A policy costs many times its own size in every replica, whether it selects anything or not, and a namespace owner
-chooses how large it is. A policy beyond a limit is not read: it closes what it targets, as any policy with errors does.
+A policy costs many times its own size in every replica, even if it selects nothing. A namespace owner chooses its size.
+A policy beyond a limit is not read: it closes its targets, as any policy with errors does.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from eastgate.ir import PolicyRef
 from eastgate.settings import Settings, Size
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_EACH: Final = 32  # bytes, for each value: `{}` costs as much as a long text
+_BYTES_PER_VALUE: Final = 32  # overhead of each value: `{}` costs as much as a long text
 
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """A policy in the order in which the policies of a namespace count."""
+    """A policy, in the order in which the policies of a namespace count."""
 
     created: str
     ref: PolicyRef
@@ -44,7 +44,7 @@ def is_measured(api_version: str, kind: str) -> bool:
 def size_of(obj: Mapping[str, Any]) -> Size:
     """Return the size of an object: the bytes of its JSON, and 32 more for each value in it.
 
-    What the server notes in it does not count, so that it is the same before it is stored and after.
+    Fields that the server sets do not count, so that the size is the same before and after the object is stored.
     """
     metadata = obj.get("metadata")
     written: dict[str, Any] = {key: value for key, value in obj.items() if key not in ("metadata", "status")}
@@ -52,18 +52,18 @@ def size_of(obj: Mapping[str, Any]) -> Size:
         written |= {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
     if isinstance(annotations := written.get("annotations"), Mapping):
         written["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
-    return Size(_length(written) + _EACH * _values(written))
+    return Size(_length(written) + _BYTES_PER_VALUE * _values(written))
 
 
 def _length(value: object) -> int:
     try:
         return len(msgspec.json.encode(value))
-    except (ValueError, OverflowError, RecursionError):  # what is no JSON, or too deep, is an error of its own
+    except (ValueError, OverflowError, RecursionError):  # no JSON, or too deep: an error of its own
         return 0
 
 
 def _values(value: object) -> int:
-    """Return how many values there are in one, itself among them."""
+    """Return the number of values in a value, itself included."""
     count, level = 1, [value]
     while level:
         containers = [each for each in level if isinstance(each, dict | list)]
@@ -73,7 +73,7 @@ def _values(value: object) -> int:
 
 
 def policy_problem(size: int, settings: Settings) -> Diagnostic | None:
-    """Return what is wrong with a policy of a size by itself."""
+    """Return the problem of a single policy of this size, or None."""
     if size <= settings.policy_limit:
         return None
     message = f"the policy is too large: its size is {size:,} bytes, and at most {settings.policy_limit:,} are allowed"
@@ -81,20 +81,20 @@ def policy_problem(size: int, settings: Settings) -> Diagnostic | None:
 
 
 class PolicySizes:
-    """The sizes of the policies of a cluster, and which of them are beyond a limit.
+    """The sizes of the policies of a cluster, and the policies beyond a limit.
 
     In each namespace the oldest policies count first, and those of one second by name. All replicas come to the same
-    result, whatever the order in which they hear of policies.
+    result, in whatever order they receive policies.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._homes: dict[str, dict[PolicyRef, _Measured]] = {}
-        self._totals: dict[str, int] = {}  # without policies that are too large by themselves: they cost nothing
+        self._totals: dict[str, int] = {}  # without policies beyond the limit for one: they cost nothing
         self._problems: dict[PolicyRef, Diagnostic] = {}
         self._changed: set[str] = set()  # namespaces
         self.turnover = 0
-        """The sizes of policies that came or went, all together, since somebody set it to 0."""
+        """The total size of the policies that came or went since it was last set to 0."""
 
     def put(self, ref: PolicyRef, obj: Mapping[str, Any]) -> None:
         """Measure a policy that is new or was changed."""
@@ -123,7 +123,7 @@ class PolicySizes:
                 del self._homes[ref.namespace], self._totals[ref.namespace]
 
     def settle(self) -> set[PolicyRef]:
-        """Find out which policies are beyond the limit of their namespace; return those of which that has changed."""
+        """Find the policies beyond the limit of their namespace. Return the policies for which that has changed."""
         changed: set[PolicyRef] = set()
         for namespace in self._changed:
             before = {ref for ref, problem in self._problems.items() if _is_beyond(ref, problem, namespace)}
@@ -147,13 +147,14 @@ class PolicySizes:
         return beyond
 
     def problem_of(self, ref: PolicyRef) -> Diagnostic | None:
-        """Return the limit that a policy is beyond, as of the last `settle`."""
+        """Return the limit that a policy exceeds, as of the last `settle`."""
         return self._problems.get(ref)
 
     def problem_with(self, ref: PolicyRef, obj: Mapping[str, Any]) -> Diagnostic | None:
-        """Return the limit that the policies of a namespace would be beyond if one of them were this object.
+        """Return the limit that the policies of a namespace would exceed with this object in the place of its old
+        version.
 
-        There is none if the policy grows no larger: it must be possible to correct what is there.
+        A policy that grows no larger exceeds none: an existing policy can always be corrected.
         """
         if ref.namespace is None:
             return None

@@ -1,4 +1,4 @@
-"""The authority of a cluster: built when everything has been listed, and changed by every batch of what happens."""
+"""The authority of a cluster: built after everything has been listed, and changed by every batch."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 OnApplied: TypeAlias = Callable[[Changes], object]
-"""A function that gets the changes that were made to an authority."""
+"""A callback that gets the changes that were made to an authority."""
 
 
 class ClusterSource:
-    """Reads a cluster for as long as it is open: `authority` is what it says, as of the last batch applied.
+    """Reads a cluster for as long as it is open: `authority` is its state as of the last applied batch.
 
-    A policy with errors closes what it targets. Any other object with errors is left out, answers that it could change
-    say so, and `faults` has why.
+    A policy with errors closes its targets. Any other object with errors is left out: answers that it could change tell
+    so, and `faults` has its errors.
     """
 
     def __init__(
@@ -84,13 +84,14 @@ class ClusterSource:
         await self.follower.__aexit__(kind, error, trace)
 
     def batches(self) -> AsyncIterator[ClusterChanges]:
-        """Yield what happens. Nothing of it counts until it is applied."""
+        """Yield the changes. None of them counts until it is applied."""
         return self.follower.batches()
 
     def apply(self, changes: ClusterChanges, on_applied: OnApplied | None = None) -> Touched:
-        """Change the authority by a batch; return what that touched.
+        """Change the authority by a batch; return the points that the batch touched.
 
-        `on_applied` gets what was read, for another authority that follows this one: to read it again takes long.
+        `on_applied` gets the objects that were read, for another authority that follows this one. Reading them again
+        would be slow.
         """
         removed = [*changes.removed, *changes.listed]
         for ref in removed:
@@ -108,7 +109,7 @@ class ClusterSource:
         removed: Sequence[PolicyRef] = (),
     ) -> Touched:
         news = self._read(put, unlisted, whole=False)
-        changes = Changes(news, frozenset({*removed, *news.left_out}))  # what is left out may have been fine before
+        changes = Changes(news, frozenset({*removed, *news.left_out}))  # it may have been valid before
         touched = self.authority.apply(changes)
         if on_applied is not None:
             on_applied(changes)
@@ -117,7 +118,7 @@ class ClusterSource:
     def _apply_each(
         self, on_applied: OnApplied | None, changes: ClusterChanges, removed: Sequence[PolicyRef]
     ) -> Touched:
-        """Apply a batch object by object, and leave those out that cannot be."""
+        """Apply a batch object by object, and leave out those that cannot be applied."""
         touched = [self._apply(on_applied, (), changes.unlisted, removed)]
         for obj in changes.put:
             try:
@@ -136,7 +137,7 @@ class ClusterSource:
     def _read(self, objects: Sequence[JsonObject], unlisted: Sequence[Document], *, whole: bool) -> Manifests:
         documents = [*map(self._document, objects), *unlisted]
         manifests = sort_documents(documents, self.settings, Reporter(), whole=whole)
-        forget_renderings()  # as large as what was read, and not needed until somebody asks for a position
+        forget_renderings()  # the text is as large as the object, and only positions need it
         for obj in objects:
             self.faults.pop(ref_of(obj), None)
         self.faults |= manifests.left_out

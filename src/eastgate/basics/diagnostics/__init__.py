@@ -1,4 +1,4 @@
-"""Diagnostics: an error in an input, its place, and what to write instead."""
+"""Diagnostics: an error in an input, its place, and the text to write instead."""
 
 from eastgate.basics.diagnostics.model import Code, Diagnostic, Reporter, Severity
 from eastgate.basics.diagnostics.render import render, render_all, snippet

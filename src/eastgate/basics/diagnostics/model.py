@@ -1,4 +1,4 @@
-"""Diagnostics as data: a code from the catalogue, a sentence, a position and a way out."""
+"""Diagnostics as data: a code from the catalogue, a sentence, a position and a remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastgate.basics.records import brief, dataclass
 
 
 class Severity(enum.StrEnum):
-    """Errors stop the work; warnings are said and nothing else; what is only worth knowing is for `lint` to say."""
+    """The severity of a finding. Errors stop the work. Warnings are printed. Infos are printed only by `lint`."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -21,10 +21,10 @@ class Severity(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One entry of the catalogue: what a diagnostic of this code always means.
+    """One entry of the catalogue: the meaning of all diagnostics with this code.
 
-    `wrong` is a manifest, or a part of one, that has it, and `right` the same without it. `needs_cluster`: it is about
-    what else there is, so that nobody can say it of one object alone, as admission judges it.
+    `wrong` is a manifest, or a part of one, that has the error, and `right` the same without it. `needs_cluster`: the
+    diagnostic depends on other objects, so that admission cannot report it about one object alone.
     """
 
     id: str
@@ -41,10 +41,10 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding about one place. Of a place in a Secret it repeats nothing.
+    """One finding about one place. It quotes no text of a Secret.
 
-    `about` is the file or the object that it is about, if neither the code nor the place says so. Those of one code
-    with the same `cause` are one to a reader: the file that others contradict, say.
+    `about` is the file or the object of the finding, if neither the code nor the place names it. Findings of one code
+    with the same `cause`, such as one file that others contradict, are printed as one.
     """
 
     code: Code
@@ -65,7 +65,7 @@ class Diagnostic:
 
     @property
     def is_error(self) -> bool:
-        """Return whether this finding alone makes the input unusable."""
+        """Return whether this finding alone makes the input invalid."""
         return self.code.severity is Severity.ERROR
 
     def to_json(self) -> dict[str, object]:
@@ -85,7 +85,7 @@ class Diagnostic:
 
 @dataclass(slots=True)
 class Reporter:
-    """Collects diagnostics, so that all errors of all documents come out of one run."""
+    """Collects diagnostics, so that one run reports all errors of all documents."""
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
@@ -98,5 +98,5 @@ class Reporter:
 
     @property
     def errors(self) -> list[Diagnostic]:
-        """Return the findings that make the input unusable."""
+        """Return the findings that make the input invalid."""
         return [d for d in self.diagnostics if d.is_error]

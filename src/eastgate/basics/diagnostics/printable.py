@@ -1,9 +1,9 @@
-"""Text that a terminal, or a reader of CI logs, only shows and does not obey.
+"""Text that is safe for terminals and CI logs: they show it, and execute no part of it.
 
-What somebody else wrote (a path that a caller sent, a name in a manifest, a file's name) may hold escape sequences
-that move the cursor or set the window's title, line breaks that forge a line of ours, or marks that turn the order of
-letters around. `printable` is for such a value, wherever words are made of it. `composed` is the last look at words
-that are about to be written, in which line breaks and colors are our own.
+A value from outside (a path of a request, a name in a manifest, a file's name) is untrusted. It may have escape
+sequences that move the cursor or set the window's title. It may have line breaks that forge a line of Eastgate, or
+marks that reverse the order of letters. Use `printable` for such a value in every text. `composed` checks complete
+lines just before they are written; their line breaks and colors are Eastgate's own.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _COMMAND = regex(rf"(?m)^((?:{_SGR}|[ \t])*):(?=:)|#(?=#[a-z]*\[)")
 
 
 def printable(value: str) -> str:
-    """Return a value on one line, with escapes such as `\\x1b` and `\\u202e` for all that is not a visible character.
+    """Return a value on one line, with escapes such as `\x1b` and `\u202e` for all invisible characters.
 
-    That is C0 with line breaks and tabs, DEL, C1, bidirectional and other format characters, the separators of lines
-    and paragraphs, and lone surrogates, which stand for bytes of a file's name that are no UTF-8.
+    These are C0 with line breaks and tabs, DEL, C1, bidirectional and other format characters, separators of lines and
+    paragraphs, and lone surrogates. A surrogate is a byte of a file name that is not UTF-8.
     """
     if value.isprintable():
         return value
@@ -30,9 +30,9 @@ def printable(value: str) -> str:
 
 
 def composed(text: str, *, color: bool = False, commands: bool = False) -> str:
-    """Return lines of ours as they may be written: line breaks and tabs stay, and our colors with `color` only.
+    """Return complete lines in printable form: line breaks and tabs stay; Eastgate's colors stay with `color` only.
 
-    A line that would be a command to a CI system is not one any more, unless `commands` are what is to be written.
+    A line that a CI system would take for a command is changed, unless `commands` are allowed.
     """
     if not commands and (":" in text or "#" in text):
         text = _COMMAND.sub(lambda match: (match[1] or "") + ("\\x3a" if match[0].endswith(":") else "\\x23"), text)
@@ -45,7 +45,7 @@ def composed(text: str, *, color: bool = False, commands: bool = False) -> str:
 
 
 def json_text(data: object, *, indent: int | None = None) -> str:
-    """Return data as JSON in which readable text stays readable, and nothing else than `\\n` is a control character."""
+    """Return data as JSON. Readable text stays readable, and a line break is the only control character."""
     text = json.dumps(data, indent=indent, ensure_ascii=False)
     if text.replace("\n", "").isprintable():
         return text

@@ -1,4 +1,4 @@
-"""Redacts secrets in a text, so that no excerpt of it shows them."""
+"""Redacts secrets in a text, so that no excerpt shows them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import dropwhile, pairwise, takewhile
 
 from eastgate.basics.regexes import regex
 
-# What is a Secret must be known of texts that cannot be read as well, so these look at lines and not at values.
+# Secrets must be recognised in unreadable texts too, so these patterns match lines and not values.
 _SEPARATOR = regex(r"(?:---|\.\.\.)(?=\s|$)")
 _SECRET = regex(r"""["']?\bkind["']?\s*:\s*(?:(?:[!&]\S*|[|>][-+\d]*)\s+)*["']?Secret(?:List)?(?![-\w./])""")
 _SECRET_LIST = regex(r"""\bkind["']?\s*:\s*["']?SecretList\b""")
@@ -20,11 +20,11 @@ _BRACE = regex("[{}]")
 _FIELD = regex(r"""(?P<indent>\s*(?:-\s+)*)(?P<quote>["']?)(?P<name>[-\w./]+)(?P=quote)\s*:(?=\s|$)""")
 _TEMPLATE = regex(r"(?:(?<=:\s)|\A\s)(\{\{).*?(\}\})?\s*$")
 
-# Of which fields the value may be seen. Keys are no secrets, but for lines that may be part of a value.
+# Fields whose values may be shown. Keys are not secret, but a line that looks like a key may be part of a value.
 _HELD = ("data", "stringData")
 _DEEPEST = 2
 _NOTE = ("metadata", "annotations", "*")
-_PLAIN = r"""(?P<quote>["']?)(?:[-\w./]|\$\{\w+\})+(?P=quote),?"""  # ${NAME} is what a tool fills in
+_PLAIN = r"""(?P<quote>["']?)(?:[-\w./]|\$\{\w+\})+(?P=quote),?"""  # ${NAME} is a variable of a template
 _LABELS = r"\{[-\w./:, ]*\}"
 _SHOWN = {
     ("apiVersion",): _PLAIN,
@@ -41,7 +41,7 @@ _SHOWN = {
 
 
 def without_secrets(lines: list[str]) -> list[str]:
-    """Return the lines, starred out in each document that is a Secret, or has one in it."""
+    """Return the lines, with stars in each document that is a Secret or contains one."""
     if not any("Secret" in line for line in lines):
         return lines
     starts = [0, *(number for number, line in enumerate(lines) if number and _SEPARATOR.match(line)), len(lines)]
@@ -57,10 +57,10 @@ def without_secrets(lines: list[str]) -> list[str]:
 
 
 def _items(document: list[str]) -> list[list[str]]:
-    """Return the lines of a list, object by object, with those around it; where they cannot be told apart, all in one.
+    """Return the lines of a list, object by object, with the lines around it. If objects are unclear, all are one.
 
-    What looks like the beginning of an object and has no kind may be a line of a Secret that is not indented, and
-    stays with the lines above it.
+    A line that looks like the beginning of an object without a kind may belong to an unindented Secret. It stays with
+    the lines above it.
     """
     first = next((at for at, line in enumerate(document) if _LIST.match(line)), None)
     if first is None:
@@ -89,11 +89,11 @@ def _has_secret(document: list[str]) -> bool:
 
 
 def _is_reference(text: str, match: re.Match[str]) -> bool:
-    """Return whether this is the kind of what is only named here, as by a listener that names its certificate."""
+    """Return whether this kind belongs to a reference, such as a listener's reference to its certificate."""
     before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
     if before.lstrip().startswith("#"):
         return True
-    if before.strip(" -?"):  # in one line with other things
+    if before.strip(" -?"):  # in one line with other text
         return _is_reference_in_braces(text, match)
     above = text[: match.start() - len(before)].splitlines()
     below = text[match.end() :].splitlines()[1:]
@@ -121,9 +121,9 @@ def _depth(line: str) -> int:
 
 
 def _starred(document: list[str]) -> list[str]:
-    """Return a document with nothing but the names of the fields that every Secret has, its own name and its labels."""
+    """Return a document with only the field names that every Secret has, its own name and its labels."""
     shown: list[str] = []
-    around: list[tuple[int, str]] = []  # the fields around a line, and how far in they stand
+    around: list[tuple[int, str]] = []  # the outer fields of a line, and their indentation
     for line in document:
         marker, field_ = _SEPARATOR.match(line), _FIELD.match(line)
         end = marker.end() if marker else 0
@@ -137,7 +137,7 @@ def _starred(document: list[str]) -> list[str]:
 
 
 def _shown_until(line: str, value: int, path: tuple[str, ...]) -> int:
-    """Return how much of the line of a field may be seen. `value` is where its name ends."""
+    """Return the length of the visible part of a field's line. `value` is the end of the field's name."""
     is_note = len(path) == len(_NOTE) and path[:2] in (("metadata", "labels"), _NOTE[:2])
     allowed = _SHOWN.get((*path[:2], "*") if is_note else path)
     if allowed is not None:
@@ -148,7 +148,7 @@ def _shown_until(line: str, value: int, path: tuple[str, ...]) -> int:
 
 
 def _stars(text: str) -> str:
-    """Replace everything by stars but the braces of a template, which are no part of what it will stand for."""
+    """Replace everything by stars, except the braces of a template: they are no part of the secret."""
     template = _TEMPLATE.search(text)
     braces = {index for part in (1, 2) for index in range(*template.span(part))} if template else set()
     return "".join(c if c.isspace() or index in braces else "*" for index, c in enumerate(text))
@@ -158,7 +158,7 @@ _QUOTED = regex(r"""(?P<quote>[`"])(?P<text>.*?)(?P=quote)""", re.DOTALL)
 
 
 def without_quotes(sentence: str, shown: str) -> str:
-    """Return a sentence about a line of a Secret, quoting from there only what is shown of the line."""
+    """Return a sentence about a line of a Secret. It quotes only the visible part of the line."""
 
     def masked(quoted: re.Match[str]) -> str:
         words = re.findall(r"[-\w]+", quoted["text"])

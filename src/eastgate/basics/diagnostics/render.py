@@ -1,4 +1,4 @@
-"""Diagnostics for people: the sentence, the line it is about with a caret under it, and the way out.
+"""Diagnostics for people: the sentence, the source line with a caret under it, and the remedy.
 
 error[EG1102]: port 70000 is out of range
   --> policies/reviews.yaml:14:17
@@ -16,7 +16,7 @@ from eastgate.basics.diagnostics.model import Diagnostic, Severity
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.diagnostics.spans import Span
 
-_WIDEST = 160  # a longer source line is cut around the caret
+_MAX_COLUMNS = 160  # a longer source line is cut around the caret
 
 _RED, _YELLOW, _BLUE, _BOLD, _RESET = "\033[31m", "\033[33m", "\033[34m", "\033[1m", "\033[0m"
 _TONES = {Severity.ERROR: _RED, Severity.WARNING: _YELLOW, Severity.INFO: _BLUE}
@@ -38,12 +38,12 @@ def snippet(span: Span, *, note: str = "", color: bool = False) -> list[str]:
 
 
 def _window(span: Span) -> tuple[str, int, int]:
-    """Return the part of the line to show, and the caret's column and width in it. Tabs and controls are one wide."""
+    """Return the visible part of a line, and the caret's column and width in it. A tab is one column wide."""
     line = span.first_line
     column, width = span.column, max(1, len(span.underlined))
-    if len(line) > _WIDEST:  # a whole file may be one line
-        start = max(0, column - 1 - _WIDEST // 2)
-        line = line[start : start + _WIDEST]
+    if len(line) > _MAX_COLUMNS:  # a file may be one long line
+        start = max(0, column - 1 - _MAX_COLUMNS // 2)
+        line = line[start : start + _MAX_COLUMNS]
         column -= start
         width = min(width, max(1, len(line) - column + 1))
     return "".join(c if c.isprintable() else " " for c in line), column, width

@@ -1,8 +1,8 @@
-"""Positions in source text: the one notion of them that every layer shares.
+"""Positions in source text, the same type for every layer.
 
-A rule of the IR, a diagnostic and an explanation all point into the text that a person wrote. They do so with a `Span`,
-and a span keeps the text it points into alive, so that an explanation can underline it later without reading the file
-again (it may have changed, or been standard input).
+A rule of the IR, a diagnostic and an explanation all point into the user's text with a `Span`. A span keeps its text in
+memory. So an explanation can underline it later without reading the file again: the file may have changed, or been
+standard input.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from eastgate.basics.records import brief, dataclass
 
 
 class SourceText:
-    """One text that was read: a file, standard input, or an object of a cluster as it would be written."""
+    """A text that was read: a file, standard input, or an object of a cluster as YAML."""
 
     __slots__ = ("_hidden", "_lines", "_text", "name")
 
@@ -42,14 +42,14 @@ class SourceText:
         return f"{name} {field}" if field else name
 
     def field_at(self, span: Span) -> str:
-        """Return the field of an object that a span is in, for people; empty where it is in no object, or no field."""
+        """Return the field of an object around a span, for people; empty outside of an object, or without a field."""
         return printable(self._field_of(span))
 
     def _field_of(self, span: Span) -> str:  # noqa: ARG002 - for objects
         return ""
 
     def place(self, line: int, column: int, end_line: int, end_column: int) -> Span:
-        """Return the span of a stretch of it; of a text that a program built, one of where that was written."""
+        """Return the span of a part of this text. If a program built the text, it is in the written text."""
         return Span(self, line, column, end_line, end_column)
 
     def near(self, line: int) -> tuple[SourceText, ...]:  # noqa: ARG002 - of one text, all lines are in that
@@ -57,13 +57,13 @@ class SourceText:
         return (self,)
 
     def origin_of(self, built: Span) -> Span:
-        """Return where a stretch of this text was written, if a program built it."""
+        """Return the written place of a part of this text, if a program built it."""
         return built
 
     def line(self, number: int) -> str:
-        """Return the text of a line, counted from 1, without its line break; empty where there is none.
+        """Return the text of a line, counted from 1, without its line break; empty if there is none.
 
-        What a Secret holds is not for showing: all but its name, its labels and the names of its fields is starred out.
+        In a Secret, everything is hidden by stars, except its name, its labels and the names of its fields.
         """
         if self._lines is None:
             lines = self.text.splitlines()
@@ -74,14 +74,14 @@ class SourceText:
         return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
 
     def hides(self, number: int) -> bool:
-        """Return whether something in a line is starred out."""
+        """Return whether a part of a line is hidden by stars."""
         self.line(number)
         return number in self._hidden
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of one text. Lines and columns count from 1; `end_column` is one past the last character."""
+    """A part of one text. Lines and columns count from 1; `end_column` is one past the last character."""
 
     source: SourceText
     line: int
@@ -94,7 +94,7 @@ class Span:
 
     @property
     def built(self) -> Span | None:
-        """Return the stretch that a program, such as kustomize, built of this one."""
+        """Return the part that a program, such as kustomize, built from this one."""
         return None
 
     @property
@@ -111,9 +111,9 @@ class Span:
         return self.source.location(self)
 
     def holds(self, other: Span) -> bool:
-        """Return whether another stretch begins inside of this one."""
+        """Return whether another part begins inside of this one."""
         mine, theirs = self.built or self, other.built or other
-        if mine.file != theirs.file:  # a comment is only in the text that was written
+        if mine.file != theirs.file:  # only the written text has comments
             mine, theirs = self, other
         begins, ends = (mine.line, mine.column), (mine.end_line, mine.end_column)
         return mine.file == theirs.file and begins <= (theirs.line, theirs.column) < ends
@@ -125,21 +125,21 @@ class Span:
 
     @property
     def covered(self) -> str:
-        """Return the whole text of the span, as it may be shown."""
+        """Return the whole text of the span, in its visible form."""
         lines = [self.source.line(number) for number in range(self.line, self.end_line + 1)]
         lines[-1] = lines[-1][: self.end_column - 1]
         return "\n".join([lines[0][self.column - 1 :], *lines[1:]])
 
     @property
     def underlined(self) -> str:
-        """Return what a caret line underlines: the span itself, or its part on the first line."""
+        """Return the text that a caret line underlines: the span, or its part on the first line."""
         line = self.first_line
         end = self.end_column if self.end_line == self.line else len(line.rstrip()) + 1
         return line[self.column - 1 : max(end, self.column + 1) - 1]
 
 
 class WrittenSpan(Span):
-    """The place where a stretch of a built text was written. It is looked up when somebody asks: most are not shown."""
+    """The written place of a part of a built text. It is computed on first use, since most are never shown."""
 
     __slots__ = ("_built", "_written")
 
@@ -155,12 +155,12 @@ class WrittenSpan(Span):
 
     @property
     def built(self) -> Span:
-        """Return the stretch that was built of this one."""
+        """Return the part that was built from this one."""
         return self._built
 
     @property
     def written(self) -> Span:
-        """Return the place as a span of the text that was written."""
+        """Return the place as a span of the written text."""
         written = self._written
         if written is None:
             written = self._built.source.origin_of(self._built)
@@ -169,7 +169,7 @@ class WrittenSpan(Span):
 
     @property
     def source(self) -> SourceText:
-        """Return the text that was written."""
+        """Return the written text."""
         return self.written.source
 
     @property

@@ -1,4 +1,4 @@
-"""Suggests the nearest of the words that would have been right."""
+"""Suggests the valid word that is nearest to an invalid one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SEPARATORS = regex(r"([/.:@])")
 
 
 def did_you_mean(word: str, allowed: Iterable[str]) -> str | None:
-    """Return the allowed word that was most likely meant, or None where none is near."""
+    """Return the allowed word that is most like the text, or None."""
     words = sorted(allowed)
     folded = {other.casefold(): other for other in reversed(words)}
     exact = folded.get(word.casefold())
@@ -19,23 +19,23 @@ def did_you_mean(word: str, allowed: Iterable[str]) -> str | None:
         return exact
     if not words:
         return None
-    from difflib import get_close_matches  # needed only where something is wrong
+    from difflib import get_close_matches  # needed only for errors
 
     near = get_close_matches(word.casefold(), folded, n=1, cutoff=0.75)
     return folded[near[0]] if near else None
 
 
 def mistyped(word: str, allowed: Iterable[str]) -> str | None:
-    """Return the known name that was meant where a slip of the keyboard explains what is written; None where none does.
+    """Return the known name that differs only by a typing mistake, or None.
 
-    Much less is near than for `did_you_mean`: names that exist beside each other, such as v1 and v2, are often alike.
+    It is much stricter than `did_you_mean`: existing names, such as v1 and v2, are often similar.
     """
     near = sorted((slips, name) for name in allowed if (slips := _slips(word.casefold(), name.casefold())) is not None)
     return near[0][1] if near else None
 
 
 def _slips(word: str, meant: str) -> int | None:
-    """Count the slips that make one name of another, part by part; None where they are two names."""
+    """Return the number of typing mistakes between two names, part by part; None if the names differ otherwise."""
     parts, others = _SEPARATORS.split(word), _SEPARATORS.split(meant)
     if len(parts) != len(others) or abs(len(word) - len(meant)) > 2:
         return None
@@ -49,7 +49,7 @@ def _slips(word: str, meant: str) -> int | None:
 
 
 def _slips_in_part(word: str, meant: str) -> int | None:
-    """Count letters that are missing, added, changed or swapped with the next; None where that makes another name."""
+    """Return the number of missing, added, changed or swapped letters; None for other differences."""
     longest = max(len(word), len(meant))
     most = 2 if longest >= 8 else 1
     if abs(len(word) - len(meant)) > most or len(set(word) ^ set(meant)) > 2 * most:
@@ -62,7 +62,7 @@ def _slips_in_part(word: str, meant: str) -> int | None:
 
 
 def _distance(word: str, meant: str) -> int:
-    """Return the edit distance in which a swap of two neighbours counts as one."""
+    """Return the edit distance, in which a swap of two neighbours counts as one."""
     earlier: list[int] = []
     before: list[int] = []
     row = list(range(len(meant) + 1))

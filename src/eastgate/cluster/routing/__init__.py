@@ -1,7 +1,7 @@
-"""Which backend does a request to a Gateway reach?
+"""The routing of a request through a Gateway to a backend.
 
-Attachment, hostnames and precedence are those of Gateway API v1. What a request leaves open is answered with every rule
-that the gateway could choose. Start reading at `table.py`.
+Attachment, hostnames and precedence are those of Gateway API v1. For a partial request, the result has every rule that
+the gateway could choose. Start reading at `table.py`.
 """
 
 from eastgate.cluster.routing.candidates import Candidate

@@ -14,7 +14,7 @@ _KINDS = {"HTTP": _HTTP_KINDS, "HTTPS": _HTTP_KINDS, "TLS": ("TLSRoute",)}
 
 
 class Detachment(enum.Enum):
-    """Why a listener does not take a route that some parent reference asks it to take."""
+    """The reason why a listener does not accept a route that refers to it."""
 
     OTHER_PARENT = enum.auto()
     OTHER_KIND = enum.auto()
@@ -25,17 +25,17 @@ class Detachment(enum.Enum):
 
 
 def is_http(listener: Listener) -> bool:
-    """Tell whether the gateway reads HTTP on a listener, and so takes HTTPRoutes and GRPCRoutes."""
+    """Return whether the gateway reads HTTP on a listener, and so accepts HTTPRoutes and GRPCRoutes."""
     return listener.protocol.upper() in ("HTTP", "HTTPS")
 
 
 def is_tls(listener: Listener) -> bool:
-    """Return whether a listener is chosen by the SNI of a TLS handshake."""
+    """Return whether the SNI of a TLS handshake chooses the listener."""
     return listener.protocol.upper() in ("HTTPS", "TLS")
 
 
 def distinct_listeners(gateway: Gateway) -> list[Listener]:
-    """Return the HTTP and TLS listeners, without those that nothing tells apart: a gateway must accept none of such."""
+    """Return the HTTP and TLS listeners, except those of equal port, protocol and hostname, which are invalid."""
     able = [listener for listener in gateway.listeners if is_http(listener) or is_tls(listener)]
     alike = Counter(map(_flow, able))
     return [listener for listener in able if alike[_flow(listener)] == 1]
@@ -46,15 +46,15 @@ def _flow(listener: Listener) -> tuple[int, bool, str | None]:
 
 
 def kinds_of(listener: Listener) -> tuple[str, ...]:
-    """Return the kinds of routes that a listener takes: those that its protocol carries and that it allows."""
+    """Return the kinds of routes that a listener accepts: its protocol carries them, and it allows them."""
     return tuple(kind for kind in _KINDS.get(listener.protocol.upper(), ()) if _takes_kind(listener, kind))
 
 
 def attached_routes(world: World, gateway: Gateway, listener: Listener) -> Iterator[Route]:
     """Yield the routes of a listener, of the kinds that its protocol carries.
 
-    Of an HTTPRoute and a GRPCRoute that share a hostname here, only the older is accepted. That the hostnames of a
-    route fit those of the listener shows when a host does.
+    If an HTTPRoute and a GRPCRoute share a hostname here, only the older is accepted. Whether the hostnames of a route
+    fit those of the listener is decided for each host.
     """
     kinds = kinds_of(listener)
     asking = [
@@ -78,9 +78,9 @@ def attached_routes(world: World, gateway: Gateway, listener: Listener) -> Itera
 def why_detached(
     world: World, gateway: Gateway, listener: Listener, route: Route, parent: ParentRef
 ) -> Detachment | None:
-    """Return why a listener does not take a route by one of its parent references; None where it does.
+    """Return the reason why a listener does not accept a route by one of its parent references, or None.
 
-    That other routes were first is not looked at: `attached_routes` says that of all at once.
+    Conflicts with older routes are left out: `attached_routes` finds them for all routes at once.
     """
     if not _means(parent, gateway, listener):
         return Detachment.OTHER_PARENT
@@ -92,19 +92,19 @@ def why_detached(
 
 
 def share_hostname(route: Route, listener: Listener) -> bool:
-    """Tell whether some host is, or may be, meant by a route and by a listener."""
+    """Return whether the hostnames of a route and of a listener have, or may have, a host in common."""
     own, names = comparable(listener.hostname), [*map(comparable, route.hostnames or (None,))]
     return is_open(own) or any(is_open(name) or intersect(own, name) for name in names)
 
 
 def seniority(route: Route) -> tuple[bool, str, str, int]:
-    """Return the place of a route among others. One that the API server has not seen yet is the youngest."""
+    """Return the rank of a route by age. A route that is not yet at the API server is the youngest."""
     name, kind = f"{route.namespace}/{route.name}", ROUTE_KINDS.index(route.kind)
     return route.created is None, route.created or "", name, kind
 
 
 def _share_hostname(one: Route, other: Route, listener: Listener) -> bool:
-    """Tell whether some host means both routes, as far as it means the listener."""
+    """Return whether the hostnames of both routes have a host of the listener in common."""
     own = comparable(listener.hostname)
     names, others = (
         [name for name in map(comparable, route.hostnames or (None,)) if intersect(name, own)] for route in (one, other)

@@ -1,4 +1,4 @@
-"""Every match of every rule as a candidate, with its place in the order of Gateway API."""
+"""Every match of every rule as a candidate, with its rank in the order of Gateway API."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MatchRank: TypeAlias = tuple[
 class Candidate:
     """One match of a rule, under one hostname of its route.
 
-    It is chosen for requests that meet its predicate, and that of no candidate with a smaller rank.
+    The gateway chooses it for requests that meet its predicate, and no predicate of a candidate with a smaller rank.
     """
 
     rank: Rank
@@ -53,7 +53,7 @@ class Candidate:
 def candidates_of(
     world: World, gateway: GatewayNamed, listener: str, route: Route, hostname: Host
 ) -> Iterator[Candidate]:
-    """Return the candidates of a route behind a listener for the hosts that one of its hostnames means."""
+    """Return the candidates of a route behind a listener, for the hosts of one of its hostnames."""
     for number, rule in enumerate(rules_of(route)):
         routed = Routed(route, number, _backends(world, route, rule), rule.redirects, gateway, listener)
         for position, (match_rank, when) in enumerate(_matches(rule)):
@@ -104,7 +104,7 @@ def _http_rank(match: RouteMatch) -> _MatchRank:
 
 
 def _path_rank(path: PathMatch) -> tuple[int, int]:
-    """Exact before prefix before expression, and long before short; how long an expression is means nothing."""
+    """Exact before prefix before expression, and long before short. The length of an expression does not count."""
     match path.type:
         case PathType.EXACT:
             return 0, -len(CANONICAL.comparable(path.value))
@@ -115,7 +115,7 @@ def _path_rank(path: PathMatch) -> tuple[int, int]:
 
 
 def _call_rank(match: GrpcMatch) -> _MatchRank:
-    """Long services before short ones, then long methods; how long an expression is means nothing."""
+    """Long services before short ones, then long methods. The length of an expression does not count."""
 
     def rank(name: str | None) -> int:
         return 0 if name is None else -1 if match.regex else -1 - len(name)

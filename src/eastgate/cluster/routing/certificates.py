@@ -1,6 +1,6 @@
-"""The certificates of listeners: Secrets that they name, if they may, and if there is something in them.
+"""The certificates of listeners: Secrets that they name, if the reference is allowed and the Secret is usable.
 
-Beside their own there are those of the CAs that the certificates of clients come from.
+Beside its own certificates, a listener has those of the CAs that sign the certificates of clients.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CERTIFICATE, _KEY, _CA = "tls.crt", "tls.key", "ca.crt"
 
 
 class CertificateProblem(enum.StrEnum):
-    """Why a listener cannot use a certificate that it names."""
+    """The reason why a listener cannot use a certificate that it names."""
 
     OTHER_KIND = "not-a-secret"
     NOT_GRANTED = "reference-not-granted"
@@ -31,7 +31,7 @@ class CertificateProblem(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListenerCertificate:
-    """A certificate that a listener names: the Secret of it or, where there is a problem, none."""
+    """A certificate that a listener names: its Secret, or none if there is a problem."""
 
     reference: TlsReference
     secret: Secret | None
@@ -50,7 +50,7 @@ class ListenerCertificate:
 
 @dataclass(frozen=True, slots=True)
 class ClientAuthority:
-    """CAs that a listener wants the certificates of clients from, in PEM or, where there is a problem, nothing."""
+    """The CAs that a listener demands for the certificates of clients, in PEM; empty if there is a problem."""
 
     reference: TlsReference
     roots: bytes
@@ -70,7 +70,7 @@ def _resolve(world: World, gateway: Gateway, reference: TlsReference) -> Listene
 
 
 def client_authorities(world: World, gateway: Gateway, listener: Listener) -> tuple[ClientAuthority, ...]:
-    """Return the CAs that a listener wants the certificates of clients from, in order."""
+    """Return the CAs that a listener demands for the certificates of clients, in order."""
     validation = listener.tls.client_validation if listener.tls is not None else None
     references = validation.ca_certificates if validation is not None else ()
     return tuple(_resolve_authority(world, gateway, reference) for reference in references)
@@ -103,7 +103,7 @@ def _problem(
 
 
 def _is_pair(chain: bytes, key: bytes) -> bool:
-    """Tell whether these are certificates and the key of the first: an Envoy refuses all others."""
+    """Return whether these are certificates and the key of the first: Envoy refuses all others."""
     try:
         (certificate, *_), private = x509.load_pem_x509_certificates(chain), load_pem_private_key(key, None)
         return certificate.public_key() == private.public_key()

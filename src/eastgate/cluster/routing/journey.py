@@ -1,8 +1,8 @@
-"""The way of a request through a gateway: the gateway itself, a route, and what the route leads to.
+"""The way of a request through a gateway: the gateway itself, a route, and the backend.
 
-A route may lead to several backends, and with part of the request unknown several routes may be meant. Each is a way of
-its own; a question is allowed only if every way is. A path that servers disagree about (an encoded slash) takes one
-route, and the server may take it for a path of another: every way to that server counts.
+A route may lead to several backends, and a partial request may take several routes. Each is a way of its own; a
+question is allowed only if every way is allowed. Servers disagree about some paths (an encoded slash). Such a request
+takes one route, but its server may read another path: then every way to that server counts.
 """
 
 from __future__ import annotations
@@ -46,12 +46,14 @@ Condition = Callable[[], Predicate | None]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way: `start` is what it begins with and `leads_to` what it ends at, if that is known, both in words.
+    """One way of a request. `start` and `leads_to` are texts about its beginning and, if known, its end.
 
-    `points` are those that it passes, in order; `backend` is the key of the backend that it leads to. `hides_http`: the
-    connection is led on as it is, so that no HTTP is seen on this way. `service` is the Service that the gateway calls,
-    and the port there. `guard` returns the condition that requests on this way meet, if a route leads to it, and
-    `condition` the same where only that is known of them: of an MCP message.
+    - `points` are the points of enforcement on it, in order.
+    - `backend` is the key of the backend at its end.
+    - `hides_http`: the gateway forwards the connection as it is, so that nothing on this way sees HTTP.
+    - `service` is the Service that the gateway calls, and the port there.
+    - `guard` returns the condition on requests that take this way, if a route leads to it.
+    - `condition` returns the same, if nothing else is known about the requests, as for an MCP message.
     """
 
     start: str
@@ -65,7 +67,7 @@ class Way:
 
     @property
     def where(self) -> str:
-        """Return the whole way, in words."""
+        """Return the whole way, as text."""
         return self.start if self.leads_to is None else f"{self.start} -> {self.leads_to}"
 
 
@@ -81,11 +83,11 @@ def through_gateway(
 ) -> Iterator[Way]:
     """Yield every way that the request may take, the likeliest first.
 
-    `is_message`: only the MCP message of the request is known. Then the ways are all rules that lead to an XBackend, or
-    all rules if none does, and each way has its condition.
-    `route`: it is about the requests that take this route; where it cannot be taken, there is no way.
-    `table_of` returns the table of a gateway, for whoever keeps tables. `is_guarded` returns whether policies target a
-    rule of a route: such a rule is a point of enforcement of its own.
+    - `is_message`: only the MCP message of the request is known. Then the ways are all rules that lead to an XBackend,
+      or all rules if none does, and each way has its condition.
+    - `route`: only requests that take this route; if none can take it, there is no way.
+    - `table_of` returns the routing table of a gateway, for callers that cache tables.
+    - `is_guarded` returns whether policies target a rule of a route: such a rule is a point of enforcement of its own.
     """
     entrance = GatewayNamed(gateway.namespace, gateway.name)
     table = RoutingTable.of(world, gateway) if table_of is None else table_of(gateway)
@@ -96,7 +98,7 @@ def through_gateway(
         routes = tuple(_for_messages(routes, world))
     ways: dict[tuple[tuple[Point, ...], str | None], Way] = {}
     rules: dict[tuple[tuple[Point, ...], str | None], list[Routed]] = {}
-    for routed in (*routes, *_misread(table, routes, request, world)):
+    for routed in (*routes, *_rules_by_other_readings(table, routes, request, world)):
         taken = () if routed is None else points_of(routed, is_guarded)
         hides_http = routed is not None and routed.is_stream
         for leads_to, point, backend, service in beyond(routed, world):
@@ -121,7 +123,7 @@ def _is_backend(point: Point | None) -> bool:
 
 
 def leading_to(backend: BackendNamed, request: Request, world: World, table_of: TableOf) -> Predicate | None:
-    """Return the condition of all requests that a route leads to a backend; None if no route leads there."""
+    """Return the condition on all requests that a route leads to a backend; None if no route leads there."""
     conditions: list[Predicate] = []
     assumed = (gateway for route in world.routes.values() for gateway in undeclared_gateways(route, world))
     for gateway in (*world.gateways.values(), *assumed):
@@ -140,13 +142,15 @@ def _refers_to(rule: RouteRule | GrpcRule | StreamRule, backend: BackendNamed) -
 
 
 def points_of(routed: Routed, is_guarded: IsGuarded) -> tuple[Point, ...]:
-    """Return the points of enforcement that a rule of a route is: the route, and the rule where policies target it."""
+    """Return the points of enforcement of a rule of a route: the route, and the rule if policies target it."""
     route, rule = _named(routed.route), routed.point
     return (route, rule) if is_guarded(rule) else (route,)
 
 
-def _misread(table: RoutingTable, routes: Iterable[Routed | None], request: Request, world: World) -> Iterator[Routed]:
-    """Yield other rules whose paths a server may read in that of a request, with the backends that are this server."""
+def _rules_by_other_readings(
+    table: RoutingTable, routes: Iterable[Routed | None], request: Request, world: World
+) -> Iterator[Routed]:
+    """Yield other rules for paths that the server of the request may read in it, with the backends of that server."""
     if not is_refused(request.values.get(PATH)):
         return
     refs = [ref for routed in routes if routed is not None for ref in routed.backends if not routed.answered]
@@ -159,7 +163,7 @@ def _misread(table: RoutingTable, routes: Iterable[Routed | None], request: Requ
 
 
 def server_of(ref: BackendRef, world: World) -> tuple[str, ...] | None:
-    """Return what is the same for all backends with the same pods, or the same host; None where it leads to none."""
+    """Return a key of the server behind a backend, equal for backends with the same pods or host, or None."""
     if ref.answered or isinstance(_point(ref, world), DeadEnd):
         return None
     name = ref.name
@@ -185,8 +189,8 @@ def through_route(
 ) -> Iterator[Way]:
     """Yield every way on which the request may take a route: through each Gateway that the route is attached to.
 
-    A Gateway that nobody declared is taken for one that lets everything in; of a route that asks for none, only the
-    route itself is known. `is_message`: as for `through_gateway`.
+    An undeclared Gateway counts as one that accepts all routes. A route without a Gateway is a way by itself.
+    `is_message`: as for `through_gateway`.
     """
     parents = _gateways(route)
     for parent in parents:
@@ -210,28 +214,28 @@ def through_route(
 
 
 def _condition_alone(route: Route) -> Predicate:
-    """Return the condition of the requests that take a route which asks for no Gateway."""
+    """Return the condition on requests that take a route without a Gateway."""
     by = SNI if _is_stream(route) else HOST
     hosts = any_of(named_by(comparable(name), by) for name in route.hostnames) if route.hostnames else ALWAYS
     return both((hosts, any_of(when for rule in rules_of(route) for when in matches_of(rule))))
 
 
 def alone(route: Route, is_guarded: IsGuarded) -> list[tuple[Point, ...]]:
-    """Return the points of each way by a route that asks for no Gateway: any of its rules may be taken."""
+    """Return the points of each way by a route without a Gateway: a request may take any of its rules."""
     rules = [Routed(route, number, (), answered=False) for number in range(len(rules_of(route)))]
     ways = [points_of(routed, is_guarded) for routed in rules] or [(_named(route),)]
     return list(dict.fromkeys(ways))
 
 
 def undeclared_gateways(route: Route, world: World) -> Iterator[Gateway]:
-    """Yield the undeclared Gateways that a route asks for, each as one that lets everything in."""
+    """Yield the undeclared Gateways of a route, each as a Gateway that accepts all routes."""
     for parent in _gateways(route):
         if f"{parent.namespace}/{parent.name}" not in world.gateways:
             yield _assumed(parent, route, Request({}))
 
 
 def asks_for_gateway(route: Route) -> bool:
-    """Tell whether a route has a Gateway, declared or not; of others only the route itself is known."""
+    """Return whether a route has a Gateway, declared or not. Of other routes, only the route itself is known."""
     return bool(_gateways(route))
 
 
@@ -248,7 +252,7 @@ def _is_stream(route: Route) -> bool:
 
 
 def _means(route: Route, request: Request) -> bool:
-    """Tell whether a route is for the host, or the SNI, of a request, or may be."""
+    """Return whether a route is, or may be, for the host or the SNI of a request."""
     host = request.get(SNI if _is_stream(route) else HOST)
     if host is UNKNOWN:
         return True
@@ -270,7 +274,7 @@ _Behind = tuple[str | None, NamedPoint | DeadEnd | None, str | None, ServicePort
 
 
 def beyond(routed: Routed | None, world: World) -> Iterator[_Behind]:
-    """Yield what is behind a route: in words, as a point where policies may be, as key of a backend, as a Service."""
+    """Yield the destinations behind a route: as text, as a point of policies, as the key of a backend, as a Service."""
     if routed is None:
         yield None, DeadEnd(Unroutable.NO_ROUTE), None, None
     elif any(unsupported.may_refuse for unsupported in routed.unsupported):
@@ -287,7 +291,7 @@ def beyond(routed: Routed | None, world: World) -> Iterator[_Behind]:
 
 
 def _service_of(ref: BackendRef, world: World) -> ServicePortKey | None:
-    """Return the Service that a backend leads to, if it is one."""
+    """Return the Service behind a backend, or None."""
     if ref.kind not in BACKEND_KINDS:
         return f"{ref.namespace}/{ref.name}", ref.port
     backend = world.backends.get(f"{ref.namespace}/{ref.name}")
@@ -304,7 +308,7 @@ def _point(ref: BackendRef, world: World) -> NamedPoint | DeadEnd | None:
     if not ref.granted:
         return DeadEnd(Unroutable.REFERENCE_NOT_GRANTED)
     if ref.kind not in BACKEND_KINDS:
-        return None  # a Service: what guards its pods is a question about them
+        return None  # a Service: the policies of its pods are another question
     if f"{ref.namespace}/{ref.name}" not in world.backends:
         return DeadEnd(Unroutable.BACKEND_NOT_DECLARED)
     return BackendNamed(ref.namespace, ref.name)

@@ -21,7 +21,7 @@ _ANY = "[^/]+"
 
 
 def call_predicate(match: GrpcMatch) -> Predicate:
-    """Match the requests of the calls that a match means; to a GRPCRoute no request but a POST is a call."""
+    """Match the requests of the calls in a match. For a GRPCRoute, only a POST is a call."""
     return all_of((_POST, _path(match), *CANONICAL.headers(match.headers)))
 
 
@@ -40,9 +40,9 @@ def _path(match: GrpcMatch) -> Predicate:
 
 @dataclass(frozen=True, slots=True)
 class BackendRef:
-    """A destination of a rule. `granted`: it is in the route's own namespace, or a ReferenceGrant lets it be named.
+    """A destination of a rule. `granted`: it is in the route's own namespace, or a ReferenceGrant allows the reference.
 
-    `filters` are applied after those of the rule. What is `unsupported` of them closes this backend.
+    `filters` are applied after those of the rule. An `unsupported` one closes this backend.
     """
 
     group: str
@@ -57,7 +57,7 @@ class BackendRef:
 
     @property
     def answered(self) -> bool:
-        """Tell whether a redirect answers what would go here."""
+        """Return whether a redirect answers the requests for this backend."""
         return any(isinstance(of, Redirect) for of in self.filters)
 
 
@@ -65,8 +65,8 @@ class BackendRef:
 class Routed:
     """A rule that a request may take: rule number `rule` of `route`, counted from 0.
 
-    The request goes to ANY of `backends`, by weight; where there is none the gateway answers with an error. `answered`:
-    a redirect answers it at the gateway, and it reaches no backend. The request came in by `listener` of `gateway`.
+    The request goes to ANY of `backends`, by weight; without backends, the gateway answers with an error. `answered`: a
+    redirect answers it at the gateway, and it reaches no backend. The request came in by `listener` of `gateway`.
     """
 
     route: Route
@@ -78,18 +78,18 @@ class Routed:
 
     @property
     def point(self) -> RuleNamed:
-        """Return the point of enforcement that the rule is, for what comes in by its listener."""
+        """Return the rule as a point of enforcement, for requests by its listener."""
         route = RouteNamed(self.route.namespace, self.route.name, self.route.kind)
         return RuleNamed(self.gateway, self.listener, route, self.rule, name_of_rule(self.spec, self.rule))
 
     @property
     def spec(self) -> RouteRule | GrpcRule | StreamRule:
-        """Return the rule as it is written."""
+        """Return the rule as written."""
         return rules_of(self.route)[self.rule]
 
     @property
     def is_stream(self) -> bool:
-        """Tell whether connections are led on as they are, so that the gateway sees no HTTP."""
+        """Return whether connections are forwarded as they are, so that the gateway sees no HTTP."""
         return isinstance(self.spec, StreamRule)
 
     @property
@@ -99,7 +99,7 @@ class Routed:
 
     @property
     def unsupported(self) -> tuple[Unsupported, ...]:
-        """Return what closes this rule at Eastgate's gateway; what closes a backend only is with the backend."""
+        """Return the parts that close the whole rule at Eastgate's gateway. A backend has its own list."""
         return self.spec.unsupported
 
 
@@ -115,5 +115,5 @@ def rules_of(route: Route) -> tuple[RouteRule | GrpcRule | StreamRule, ...]:
 
 
 def name_of_rule(rule: RouteRule | GrpcRule | StreamRule, number: int) -> str:
-    """Return the name that a `sectionName` means a rule by: its own, else `rule-N`, counted from 1."""
+    """Return the name of a rule for a `sectionName`: its own name, or `rule-N`, counted from 1."""
     return rule.name or f"rule-{number + 1}"

@@ -14,7 +14,7 @@ from eastgate.cluster.targets import GatewayNamed
 def every_rule(world: World) -> Iterator[Routed]:
     """Yield every rule of every route, once for each listener of each Gateway, declared or not, that leads to it.
 
-    The rules of a route that asks for no Gateway have neither. Backends are left out.
+    A rule of a route without a Gateway has no gateway and no listener. Backends are left out.
     """
     for gateway in world.gateways.values():
         yield from _behind(gateway, world)

@@ -1,12 +1,11 @@
-"""The routes of one Gateway, arranged for the question which of them a request takes.
+"""The routes of one Gateway, arranged to find the route that a request takes.
 
-A request comes in by a port, where its host chooses one listener, the one with the most specific hostname, and only
-the routes attached to that listener count (Gateway API calls it listener isolation). Among them the order is that of
-`candidates`. Over TLS the SNI must choose the same listener as the host: else the request is misdirected, and goes
-nowhere. Where the SNI chooses a listener that reads no HTTP, it also chooses the route.
+A request comes in by a port. There its host chooses the listener with the most specific hostname. Only the routes
+attached to that listener count (Gateway API calls it listener isolation). Their order is that of `candidates`. Over
+TLS, the SNI must choose the same listener as the host: otherwise the request is misdirected, and goes nowhere. If the
+SNI chooses a listener that reads no HTTP, it also chooses the route.
 
-A port or SNI that is not known is taken for one that the gateway answers to; everything else that is not known may be
-anything.
+An unknown port or SNI means one that the gateway answers to. Every other unknown attribute may have any value.
 """
 
 from __future__ import annotations
@@ -58,9 +57,10 @@ from eastgate.ir.symbolic.trees import Entry
 
 @dataclass(frozen=True, slots=True)
 class VirtualHost:
-    """Hosts that nothing on a port tells apart: those that `hostname` means, and no more specific one beside it.
+    """A class of hosts that nothing on a port distinguishes: those of `hostname`, without those of more specific
+    hostnames.
 
-    Such requests, or with TLS that is passed through such connections, come in by `listener`, and take the first of
+    Requests to them, or connections in case of passed-through TLS, come in by `listener`. They take the first of
     `candidates` that they meet.
     """
 
@@ -91,15 +91,15 @@ class ListenerGroup:
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
-        """Return the listeners. A TLS handshake chooses the one with the most specific hostname that means its SNI."""
+        """Return the listeners. A TLS handshake chooses the one with the most specific hostname for its SNI."""
         return tuple(table.listener for table in self.tables.values())
 
     def virtual_hosts(self) -> tuple[VirtualHost, ...]:
-        """Return the classes of hosts that come in by a listener which reads HTTP, the most specific first."""
+        """Return the classes of hosts at listeners that read HTTP, the most specific first."""
         return tuple(self._virtual_hosts(lambda host: self._chosen(host, UNKNOWN)))
 
     def streams(self) -> tuple[VirtualHost, ...]:
-        """Return the classes of SNIs that come in by a listener which reads no HTTP, the most specific first."""
+        """Return the classes of SNIs at listeners that read no HTTP, the most specific first."""
         return tuple(self._virtual_hosts(self._stream))
 
     def _virtual_hosts(self, choose: Callable[[Host], _ListenerTable | None]) -> Iterator[VirtualHost]:
@@ -112,7 +112,7 @@ class ListenerGroup:
     def entrances(self, host: Host | Unknown, sni: Host | Unknown) -> Iterator[tuple[_ListenerTable | None, Host]]:
         """Yield every listener that a request may come in by, with the name by which it finds its route.
 
-        An SNI that is not known is that of the host, or any that leads to where the host leads.
+        An unknown SNI is that of the host, or any SNI that leads to the same route.
         """
         if sni is not UNKNOWN and (stream := self._stream(sni)) is not None:
             yield stream, sni
@@ -126,14 +126,14 @@ class ListenerGroup:
             yield self._chosen(sample, sni), sample
 
     def _chosen(self, host: Host, sni: Host | Unknown) -> _ListenerTable | None:
-        """Return the listener that a request comes in by, if it is one that reads HTTP."""
+        """Return the listener that a request comes in by, if it reads HTTP."""
         chosen = next((self.tables[name] for name in hostnames_of(host) if self._reads_http(name)), None)
         if self.tls and sni is not UNKNOWN:
             return chosen if chosen is self._by_handshake(sni) else None
         return chosen
 
     def _stream(self, sni: Host) -> _ListenerTable | None:
-        """Return the listener that an SNI chooses, if it is one that reads no HTTP."""
+        """Return the listener that an SNI chooses, if it reads no HTTP."""
         chosen = self._by_handshake(sni) if self.tls else None
         return None if chosen is None or is_http(chosen.listener) else chosen
 
@@ -145,7 +145,7 @@ class ListenerGroup:
         return table is not None and is_http(table.listener)
 
     def _hostnames(self) -> list[Host]:
-        """Return the hostnames of listeners and routes, and that for all others."""
+        """Return the hostnames of listeners and routes, and None for all other hosts."""
         of_routes = (name for table in self.tables.values() for name in table.candidates)
         return list(dict.fromkeys([None, *self.tables, *of_routes]))
 
@@ -154,7 +154,7 @@ class ListenerGroup:
 class RoutingTable:
     """The rules of a Gateway, by port, listener and host, in the order in which they are tried.
 
-    It holds as long as the Gateway, its routes, the ReferenceGrants and the labels of namespaces stay as they are.
+    It is valid until the Gateway, its routes, the ReferenceGrants or the labels of namespaces change.
     """
 
     groups: tuple[ListenerGroup, ...]
@@ -175,7 +175,7 @@ class RoutingTable:
 
     @property
     def looks_at(self) -> frozenset[Attribute]:
-        """Return what the matches of routes look at. Port, host and SNI count beside it."""
+        """Return the attributes in the matches of routes. Port, host and SNI count as well."""
         conditions = (candidate.when for candidate in self._candidates())
         return frozenset(attribute for when in conditions for atom in atoms(when) for attribute in _of_atom(atom))
 
@@ -187,17 +187,17 @@ class RoutingTable:
     def possible_by_listener(self, request: Request) -> tuple[Routed | None, ...]:
         """Return every rule that may be chosen for a request, in order, once for each listener that leads to it.
 
-        The last is None if it may be that none is.
+        The last is None if possibly no rule is chosen.
         """
         return self._possible(_http(request))
 
     def possible_whatever_the_path(self, request: Request) -> tuple[Routed, ...]:
-        """Return every rule that may be chosen for a request if its path is left open, in order."""
+        """Return every rule that may be chosen for a request with any path, in order."""
         values = {attribute: value for attribute, value in request.values.items() if attribute != PATH}
         return tuple(routed for routed in self._possible(Request(values)) if routed is not None)
 
     def condition_of(self, rules: Iterable[Routed], request: Request) -> Predicate:
-        """Return the condition of all completions of a request that take one of these rules."""
+        """Return the condition on all completions of a request that take one of these rules."""
         facts, points = Facts(request.values), {routed.point for routed in rules}
         groups = self._groups(request.get(PORT), _sni(request))
         listeners = ((table, group) for group in groups for table in group.tables.values())
@@ -205,7 +205,7 @@ class RoutingTable:
 
     def _possible(self, request: Request) -> tuple[Routed | None, ...]:
         effort = Effort()
-        chosen: dict[tuple[Rank, str | None], Routed] = {}  # of one rank is at most one rule for each listener
+        chosen: dict[tuple[Rank, str | None], Routed] = {}  # at most one rule of a rank for each listener
         nowhere = False
         for table, host in list(self._tables(request)) or [(None, None)]:
             for candidate in reachable(_entries(table, host), request, effort):
@@ -214,18 +214,18 @@ class RoutingTable:
                 else:
                     chosen[candidate.rank, candidate.routed.listener] = candidate.routed
         in_order = (chosen[place] for place in sorted(chosen, key=lambda place: (place[0], place[1] or "")))
-        # A key stays where it came first
+        # A key stays at its first position
         rules = {(routed.route.key, routed.rule, routed.listener): routed for routed in in_order}
         return (*rules.values(), *([None] if nowhere else []))
 
     def _tables(self, request: Request) -> Iterator[tuple[_ListenerTable | None, Host]]:
-        """Yield every listener that a request may come in by, with a host with which it does."""
+        """Yield every listener that a request may come in by, each with a host."""
         host, sni = _host(request), _sni(request)
         for group in self._groups(request.get(PORT), sni):
             yield from group.entrances(host, sni)
 
     def _groups(self, port: Known | Unknown, sni: Host | Unknown) -> Iterator[ListenerGroup]:
-        """Yield the ports that a request may come in by. An SNI, or that there is none, tells TLS from plain text."""
+        """Yield the ports that a request may come in by. Its SNI, if known, distinguishes TLS from plain text."""
         on_port = [group for group in self.groups if port is UNKNOWN or group.port == port]
         for group in on_port:
             is_paired = any(other.port == group.port and other.tls != group.tls for other in on_port)
@@ -236,7 +236,7 @@ class RoutingTable:
 def _conditions(
     table: _ListenerTable, group: ListenerGroup, points: Set[RuleNamed], facts: Facts
 ) -> Iterator[Predicate]:
-    """Yield, for each match of these rules at a listener, the condition of the requests that it is chosen for."""
+    """Yield, for each match of these rules at a listener, the condition on the requests that it is chosen for."""
     listener = table.listener
     by = HOST if is_http(listener) else SNI
     own = comparable(listener.hostname)
@@ -260,7 +260,7 @@ def _meet(candidate: Candidate, other: Candidate) -> bool:
 
 
 def _stem(when: Predicate) -> str:
-    """Return the prefix that all paths which meet a predicate share."""
+    """Return the common prefix of all paths that meet a predicate."""
     for part in conjuncts(when):
         either = part.parts if isinstance(part, Or) else (part,)
         matchers = [atom.matcher for atom in either if isinstance(atom, Is) and atom.attribute == PATH]
@@ -285,7 +285,7 @@ def _of_atom(atom: Is | Computed) -> tuple[Attribute, ...]:
 
 
 def _entries(table: _ListenerTable | None, host: Host) -> list[Entry[Candidate | None]]:
-    """Return the candidates for a host, and last that it is none of them."""
+    """Return the candidates for a host, and a last entry for none of them."""
     candidates = table.for_host(host) if table is not None else ()
     entries: list[Entry[Candidate | None]] = [Entry(candidate.when, candidate) for candidate in candidates]
     return [*entries, Entry(ALWAYS, None)]
@@ -312,7 +312,7 @@ def _sni(request: Request) -> Host | Unknown:
 
 
 def _http(request: Request) -> Request:
-    """Return a request with its path as it is compared."""
+    """Return a request with its path in the compared form."""
     path = request.values.get(PATH)
     return (
         Request({**request.values, PATH: comparable_path(respelled_path(path))}) if isinstance(path, str) else request

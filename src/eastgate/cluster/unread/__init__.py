@@ -1,8 +1,8 @@
-"""Objects that an answer could not consider: those of kinds that are not read, and policies that cannot be read.
+"""Objects that an answer could not consider: objects of unread kinds, and policies with errors.
 
-The first are in a catalogue (`kinds.py`) that says what each can do and how its target is found (`locating.py`); an
-answer says which of them could change it (`answers.py`). The second close what they target
-(`eastgate.dialects.rejected`).
+The unread kinds are in a catalogue (`kinds.py`), with the effect of each and the field that names its target
+(`locating.py`). An answer names the objects that could change it (`answers.py`). Policies with errors close their
+targets (`eastgate.dialects.rejected`).
 """
 
 from eastgate.cluster.unread.answers import (

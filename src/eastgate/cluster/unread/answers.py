@@ -1,4 +1,4 @@
-"""Objects of unread kinds that could change an answer: finding them, how far it stands, and describing it."""
+"""Objects of unread kinds that could change an answer: find them, rate the answer, and describe them."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from eastgate.ir.addresses import comparable_host
 from eastgate.reading.manifests.placeholders import could_be
 
 _Located = WorkloadKey | NamedPoint  # a point at which an object can act
-_MOST = 3  # spans that are shown
+_MAX_SPANS = 3  # spans that are shown
 
 
 class Handling(enum.StrEnum):
     """The ways to treat an answer that an object of an unread kind could change: the values of `--unread`.
 
-    By default (BY_KIND) it is the kind that tells: no answer where an allow could be a deny and nobody can tell where
-    the object acts; otherwise an answer about what was read, which says so.
+    The default (BY_KIND) depends on the kind. There is no answer if an allow could be a deny and the object's place of
+    effect is unknown. Otherwise the answer is about the objects that were read, and tells so.
     """
 
     BY_KIND = "by-kind"
@@ -60,9 +60,9 @@ class Handling(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """The pods that a question comes from; `namespace` is that of a pod which no manifest declares.
+    """The pods that a question comes from; `namespace` is that of a pod that no manifest declares.
 
-    `anybody`: it is about all callers that there may be.
+    `anybody`: the question is about all possible callers.
     """
 
     workloads: tuple[Workload, ...] = ()
@@ -72,19 +72,19 @@ class Callers:
 
 @dataclass(slots=True)
 class UnreadObjects:
-    """All objects of kinds that are not read."""
+    """All objects of unread kinds."""
 
     objects: list[Unread] = field(default_factory=list)
     _filed: dict[str | None, list[int]] = field(default_factory=dict, repr=False)
     _totals: Counter[UnreadKind] = field(default_factory=Counter, repr=False)
-    _size: int = field(default=0, repr=False)  # how many of them are filed and counted
+    _size: int = field(default=0, repr=False)  # number of objects that are filed and counted
 
     def about(
         self, points: Iterable[Point], callers: Callers, world: World, *, rejected: int = 0, host: str | None = None
     ) -> Unconsidered:
-        """Return what an answer about these points of enforcement, for these callers, could not consider.
+        """Return the objects that an answer about these points of enforcement and callers could not consider.
 
-        Without a `host`, it is about any; one that is empty is of no matter.
+        Without a `host`, the answer is about any host. An empty host means that hosts do not matter.
         """
         if not self.objects:
             return Unconsidered(rejected=rejected)
@@ -93,11 +93,11 @@ class UnreadObjects:
         near = self.objects if callers.anybody else self._near(located, callers, world)
         near = [unread for unread in near if host is None or not unread.hosts or _could_be_any(host, unread.hosts)]
         ends = ((unread, _end(unread, located, callers, world)) for unread in near)
-        met = tuple(UnreadMatch(unread, end) for unread, end in ends if end is not None)
-        return Unconsidered(met, self._totals, rejected)
+        matches = tuple(UnreadMatch(unread, end) for unread, end in ends if end is not None)
+        return Unconsidered(matches, self._totals, rejected)
 
     def _file(self) -> None:
-        """File new objects by the namespaces that they act in; None stands for any."""
+        """File new objects by the namespaces in which they act; None means any."""
         for position in range(self._size, len(self.objects)):
             unread = self.objects[position]
             self._totals[unread.kind] += 1
@@ -108,7 +108,7 @@ class UnreadObjects:
         self._size = len(self.objects)
 
     def _near(self, points: Iterable[_Located], callers: Callers, world: World) -> list[Unread]:
-        """Return the objects that act in the namespaces of the two ends, or in any."""
+        """Return the objects that act in the namespaces of the two ends, or in any namespace."""
         homes: set[str | None] = {None, callers.namespace, *(workload.namespace for workload in callers.workloads)}
         homes |= {world.workloads[point].namespace if isinstance(point, str) else point.namespace for point in points}
         positions = {position for home in homes for position in self._filed.get(home, ())}
@@ -116,7 +116,7 @@ class UnreadObjects:
 
 
 def _could_be_any(host: str, patterns: Iterable[str]) -> bool:
-    """Return whether a host could be one of some with variables. One that has the same variables is known to be."""
+    """Return whether a host could equal a pattern with variables. A host with the same variables certainly does."""
     if not host:
         return False
     name = host if "{" in host else comparable_host(host)
@@ -125,7 +125,7 @@ def _could_be_any(host: str, patterns: Iterable[str]) -> bool:
 
 
 def _namespace_of(target: Target) -> str | None:
-    """Return the namespace that a target is in; None where it may be about any."""
+    """Return the namespace of a target; None if it may be in any."""
     return None if isinstance(target, PodsAcross | HostNamed) else target.namespace
 
 
@@ -135,10 +135,12 @@ def _end(unread: Unread, points: tuple[_Located, ...], callers: Callers, world: 
     targets = unread.targets
     if unread.kind.target_field in ISOLATING and _is_inside(targets, points, callers, world):
         return None
-    if any(_arrives(target, point, unread.kind.plane, world) for target in targets.destinations for point in points):
+    if any(
+        _covers_point(target, point, unread.kind.plane, world) for target in targets.destinations for point in points
+    ):
         return QuestionEnd.DESTINATION
     if unread.kind.plane is not EnforcementPlane.GATEWAY and any(
-        _leaves(target, callers, world) for target in targets.callers
+        _covers_caller(target, callers, world) for target in targets.callers
     ):
         return QuestionEnd.SOURCE
     return None
@@ -154,13 +156,13 @@ def _is_inside(targets: UnreadTargets, points: tuple[_Located, ...], callers: Ca
 
 
 def _holds(target: Target, namespace: str, world: World) -> bool:
-    """Return whether a target is a whole namespace, or namespaces with this among them."""
+    """Return whether a target is a whole namespace, or namespaces including this one."""
     if isinstance(target, PodsAcross):
         return target.namespaces.matches(world.namespace(namespace).labels)
     return isinstance(target, Everything) and target.namespace in (None, namespace)
 
 
-def _arrives(target: Target, point: _Located, plane: EnforcementPlane, world: World) -> bool:
+def _covers_point(target: Target, point: _Located, plane: EnforcementPlane, world: World) -> bool:
     """Return whether a target is, or may be, a point of enforcement. The pods of a Gateway are in no manifest."""
     if isinstance(point, str):
         workload = world.workloads[point]
@@ -181,7 +183,7 @@ def _arrives(target: Target, point: _Located, plane: EnforcementPlane, world: Wo
 
 
 def _at_proxies(target: Target, plane: EnforcementPlane, world: World) -> Iterator[Target]:
-    """Yield what a target means to proxies of workloads: of gateway kinds only Services, and parents of routes."""
+    """Yield the targets at proxies of workloads. For gateway kinds, only Services and parents of routes count."""
     if plane is not EnforcementPlane.GATEWAY or isinstance(target, PodsOfService):
         yield target
     elif isinstance(target, RouteNamed):
@@ -191,7 +193,7 @@ def _at_proxies(target: Target, plane: EnforcementPlane, world: World) -> Iterat
         yield from (PodsOfService(service.namespace, service.name) for service in services)
 
 
-def _leaves(target: Target, callers: Callers, world: World) -> bool:
+def _covers_caller(target: Target, callers: Callers, world: World) -> bool:
     if callers.anybody or any(world.target_matches(target, workload) for workload in callers.workloads):
         return True
     namespace = callers.namespace
@@ -211,27 +213,27 @@ def _leaves(target: Target, callers: Callers, world: World) -> bool:
 def could_change(unconsidered: Unconsidered, *, allowed: bool) -> tuple[UnreadMatch, ...]:
     """Return the objects that could turn this verdict into the other."""
     enough = (UnreadEffect.DENY, UnreadEffect.CHANGE) if allowed else (UnreadEffect.CHANGE,)
-    return tuple(met for met in unconsidered.matches if met.unread.kind.effect in enough)
+    return tuple(each for each in unconsidered.matches if each.unread.kind.effect in enough)
 
 
 def standing(unconsidered: Unconsidered, handling: Handling, *, allowed: bool) -> Standing:
-    """Return how far an answer stands. A deny stays one where everything that was left out can only deny more."""
+    """Return how far an answer is valid. A deny stays valid if all objects that were left out can only deny more."""
     decisive = could_change(unconsidered, allowed=allowed)
     if handling is Handling.IGNORE:
-        decisive = tuple(met for met in decisive if met.unread.part is not None)
+        decisive = tuple(each for each in decisive if each.unread.part is not None)
     if not decisive:
         return Standing.WHOLE
-    lost = allowed and any(not met.unread.targets.located for met in decisive)
+    lost = allowed and any(not each.unread.targets.located for each in decisive)
     if handling is Handling.ERROR or (handling is Handling.BY_KIND and lost):
         return Standing.UNDECIDED
     return Standing.PARTIAL
 
 
-# In words
+# Texts
 
 
 def describe_unconsidered(unconsidered: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[str]:
-    """Describe what was not considered, in lines that say so."""
+    """Describe the objects that were not considered, in complete lines."""
     yield from describe_left_out(unconsidered)
     yield from (f"not considered: {line}" for line in list_unconsidered(unconsidered, handling))
 
@@ -239,39 +241,39 @@ def describe_unconsidered(unconsidered: Unconsidered, handling: Handling = Handl
 def list_unconsidered(
     unconsidered: Unconsidered, handling: Handling = Handling.WARN, *, about_one: bool = True
 ) -> Iterator[str]:
-    """List what was not considered: a line for each kind that could matter, and one for policies elsewhere.
+    """List the objects that were not considered: a line for each kind, and a line for policies with errors elsewhere.
 
-    Parts that cannot be read are listed by `describe_left_out`.
+    `describe_left_out` lists parts that cannot be read.
 
-    `about_one`: the answer is about one pod and its caller, so that a line can say which of the two is selected.
+    `about_one`: the answer is about one pod and its caller, so that a line can name the selected one.
     """
     by_kind: dict[UnreadKind, list[UnreadMatch]] = {}
-    for met in unconsidered.matches if handling is not Handling.IGNORE else ():
-        if met.unread.part is not None:
+    for each in unconsidered.matches if handling is not Handling.IGNORE else ():
+        if each.unread.part is not None:
             continue
-        by_kind.setdefault(met.unread.kind, []).append(met)
+        by_kind.setdefault(each.unread.kind, []).append(each)
     for kind, of_kind in by_kind.items():
         total = unconsidered.totals[kind]
-        objects = list(dict.fromkeys(met.unread for met in of_kind))
+        objects = list(dict.fromkeys(each.unread for each in of_kind))
         if not about_one and all(unread.targets.located for unread in objects):
             share = f"{len(objects)} of " if len(objects) < total else ""
-            yield f"{share}{_of(total, kind)}: {_where(objects)}"
+            yield f"{share}{_count_text(total, kind)}: {_locations(objects)}"
             continue
         parts = [
-            f"{len(at_end)} {_does(kind, end, at_end)}: {_where([met.unread for met in at_end])}"
+            f"{len(at_end)} {_effect_text(kind, end, at_end)}: {_locations([each.unread for each in at_end])}"
             for end in QuestionEnd
-            if (at_end := [met for met in of_kind if met.end is end])
+            if (at_end := [each for each in of_kind if each.end is end])
         ]
-        yield f"{_of(total, kind)}, of which {', and '.join(parts)}"
+        yield f"{_count_text(total, kind)}, of which {', and '.join(parts)}"
     if unconsidered.rejected:
         what = "manifest" if unconsidered.rejected == 1 else "manifests"
         yield f"{unconsidered.rejected} {what} about something else cannot be read"
 
 
 def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each object: by default, an error where it is a policy like those that are read.
+    """Yield a diagnostic for each object: by default, an error for a kind of policy that Eastgate could read elsewhere.
 
-    Its answers are about all of the manifests, so that every object counts.
+    Answers are about all of the manifests, so that every object counts.
     """
     for unread in objects:
         kind = unread.kind
@@ -287,7 +289,7 @@ def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[D
 
 
 def is_policy_like(unread: Unread) -> bool:
-    """Return whether an object is a policy of the sort that is read: one that says who may call, at proxies."""
+    """Return whether an object is like the policies that Eastgate reads: it decides about callers, at proxies."""
     return (
         unread.kind.effect is UnreadEffect.DENY
         and unread.part is None
@@ -297,32 +299,32 @@ def is_policy_like(unread: Unread) -> bool:
 
 
 _CAN = {
-    UnreadEffect.DENY: "it may deny what is allowed here",
-    UnreadEffect.CHANGE: "it may change what a request is, or what decides it",
+    UnreadEffect.DENY: "it may deny requests that are allowed here",
+    UnreadEffect.CHANGE: "it may change requests, or the policies that decide",
 }
 
 
 def describe_unread(objects: Iterable[Unread]) -> Iterator[str]:
-    """Describe how many objects there are of each kind, and where, without regard to a question."""
+    """Describe the number of objects of each kind, and their places, for all questions."""
     by_kind: dict[UnreadKind, list[Unread]] = {}
     for unread in objects:
         if unread.part is None and (unread.acts or (unread.kind.effect is UnreadEffect.NONE and unread.kind.note)):
             by_kind.setdefault(unread.kind, []).append(unread)
     for kind, of_kind in by_kind.items():
         what = "left aside" if kind.effect is UnreadEffect.NONE else "not considered"
-        yield f"{what}: {_of(len(of_kind), kind)}: {_where(of_kind)}"
+        yield f"{what}: {_count_text(len(of_kind), kind)}: {_locations(of_kind)}"
 
 
-def _of(number: int, kind: UnreadKind) -> str:
+def _count_text(number: int, kind: UnreadKind) -> str:
     shared = kind.kind in ("AuthorizationPolicy", "AuthConfig", "AuthPolicy", "NetworkPolicy", "ClusterNetworkPolicy")
     group = f" ({kind.group})" if shared and kind.group != "networking.k8s.io" else ""
     note = f" ({kind.note})" if kind.note else ""
     return f"{number} {kind.kind if number == 1 else kind.plural}{group}{note}"
 
 
-def _does(kind: UnreadKind, end: QuestionEnd, objects: list[UnreadMatch]) -> str:
-    if not all(met.unread.targets.located for met in objects):
-        return "may apply, nobody can tell to what"
+def _effect_text(kind: UnreadKind, end: QuestionEnd, objects: list[UnreadMatch]) -> str:
+    if not all(each.unread.targets.located for each in objects):
+        return "may apply, with unknown targets"
     single = len(objects) == 1
     whole = (TargetField.CLUSTER, TargetField.NAMESPACE, *ISOLATING)
     if kind.plane is not EnforcementPlane.NETWORK or kind.target_field in whole:
@@ -330,6 +332,6 @@ def _does(kind: UnreadKind, end: QuestionEnd, objects: list[UnreadMatch]) -> str
     return f"{'selects' if single else 'select'} {'this pod' if end is QuestionEnd.DESTINATION else 'the caller'}"
 
 
-def _where(objects: list[Unread]) -> str:
-    locations = ", ".join(unread.span.location for unread in objects[:_MOST])
-    return locations + (f" and {len(objects) - _MOST} more" if len(objects) > _MOST else "")
+def _locations(objects: list[Unread]) -> str:
+    locations = ", ".join(unread.span.location for unread in objects[:_MAX_SPANS])
+    return locations + (f" and {len(objects) - _MAX_SPANS} more" if len(objects) > _MAX_SPANS else "")

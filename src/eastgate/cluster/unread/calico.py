@@ -1,7 +1,7 @@
 """Selectors of Calico: expressions such as `app == "web" && has(tier)`.
 
-Only conjunctions of simple terms are read. A term that cannot be read, and one about Calico's own labels, is left out,
-which widens the selector; `||` and parentheses leave out all of it.
+Only conjunctions of simple terms are read. Other terms, and terms about Calico's own labels, are left out, which widens
+the selector. An expression with `||` or parentheses is left out completely.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ _IS = regex(rf"({_KEY})\s*(==|!=)\s*({_TEXT})")
 _IN = regex(rf"({_KEY})\s+(not\s+in|in)\s*\{{\s*((?:{_TEXT}\s*,?\s*)*)\}}")
 _HAS = regex(rf"(!?)\s*has\(\s*({_KEY})\s*\)")
 _QUOTED = regex(_TEXT)
-_NAME = "projectcalico.org/name"  # of a namespace
-_OWN = ("pcns.", "pcsa.", "projectcalico.org/")  # labels that Calico adds, also those of namespaces and accounts
+_NAMESPACE_NAME_LABEL = "projectcalico.org/name"  # of a namespace
+_CALICO_LABELS = (
+    "pcns.",
+    "pcsa.",
+    "projectcalico.org/",
+)  # labels that Calico adds, also those of namespaces and accounts
 
 
 def calico_selector(expression: str, *, of_namespaces: bool = False) -> Selector:
-    """Return a selector that selects all that the expression selects, and exactly that where all of it is simple."""
+    """Return a selector of at least the objects of the expression, and of exactly those if all terms are simple."""
     if of_namespaces:
-        expression = expression.replace(_NAME, NAME_LABEL)
+        expression = expression.replace(_NAMESPACE_NAME_LABEL, NAME_LABEL)
     plain = _QUOTED.sub(lambda match: match[0].replace("|", "").replace("(", ""), expression)
     if "||" in plain or "(" in plain.replace("all()", "").replace("has(", ""):
         return Selector.of()
@@ -35,7 +39,11 @@ def calico_selector(expression: str, *, of_namespaces: bool = False) -> Selector
 def _requirements(expression: str) -> Iterator[Requirement]:
     for term in map(str.strip, expression.split("&&")):
         requirement = _requirement(term)
-        if requirement is not None and not requirement.key.startswith(_OWN) and not is_added_label(requirement.key):
+        if (
+            requirement is not None
+            and not requirement.key.startswith(_CALICO_LABELS)
+            and not is_added_label(requirement.key)
+        ):
             yield requirement
 
 

@@ -4,23 +4,24 @@ from eastgate.basics.diagnostics import Code, Severity
 
 UNREAD_POLICY = Code(
     "EG1310",
-    "policy of a kind that is not read",
-    "The object decides who may talk to whom, and its kind is not read. Answers that it could change say so, and end "
-    "with exit status 3, or 2 where nobody can tell what it is about; `lint` ends with 3. `--unread` says what becomes "
-    "of them.",
+    "policy of an unread kind",
+    "The object decides which callers reach which destinations, and Eastgate does not read its kind. An answer that it "
+    "could change names it, and the exit status is 3, or 2 if its targets are unknown; that of `lint` is 3. `--unread` "
+    "changes the treatment of such answers.",
 )
 UNREAD_BESIDE = Code(
     "EG1311",
-    "object of the network or of proxies that is not read",
-    "The object decides what passes at the network, or changes what proxies do, beside the policies that are read. "
-    "Answers that it could change say so, and end with exit status 3, or 2 where nobody can tell what it is about.",
+    "unread object of the network or of proxies",
+    "The object decides about packets of the network, or changes the behaviour of proxies, beside the policies that "
+    "Eastgate reads. An answer that it could change names it, and the exit status is 3, or 2 if its targets are "
+    "unknown.",
     Severity.INFO,
 )
 LEFT_OUT = Code(
     "EG1312",
     "part that is left out",
-    "A file, an object, a kustomization or a chart cannot be read, so that it is left out. Answers that it could "
-    "change say `(from what was read)` and end with exit status 3; with `--strict` nothing is answered.",
+    "A file, an object, a kustomization or a chart cannot be read, so that it is left out. An answer that it could "
+    "change has the note `(from what was read)` and exit status 3; with `--strict` there is no answer.",
 )
 IDLE_SECRET = Code(
     "EG1313",

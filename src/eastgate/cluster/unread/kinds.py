@@ -1,8 +1,8 @@
-"""The catalogue of kinds that decide or change which connections are allowed, and that are not read.
+"""The catalogue of unread kinds that decide or change which connections are allowed.
 
-An object of a kind that is not in here, and that no dialect reads, is taken to allow and deny nothing.
-Admission policies (Gatekeeper's constraints, Kyverno's ClusterPolicy), quotas, routes and certificates are left out on
-purpose. Names are those of the projects' CustomResourceDefinitions.
+An object of a kind that is neither in the catalogue nor read by a dialect counts as one that decides nothing. Admission
+policies (Gatekeeper's constraints, Kyverno's ClusterPolicy), quotas, routes and certificates are not in the catalogue
+on purpose. Names are those of the projects' CustomResourceDefinitions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _of(
 
 
 def _beside_auth(group: str, note: str, *kinds: str) -> tuple[UnreadKind, ...]:
-    """Return kinds of Kuadrant that allow and deny nothing."""
+    """Return kinds of Kuadrant that decide nothing."""
     return _of(group, NONE, GATEWAY, "targetRefs", *kinds, note=note)
 
 
@@ -34,8 +34,8 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
     # Istio
     *_of("networking.istio.io", CHANGE, MESH, "workloadSelector", "EnvoyFilter", "Sidecar"),
     *_of("extensions.istio.io", CHANGE, MESH, "selector", "TrafficExtension", "WasmPlugin"),
-    # OpenShift Service Mesh 2: its operator lets only members of the mesh connect to members (NetworkPolicies that it
-    # writes). The proxies of pods are another matter: an annotation of the pod asks for one.
+    # OpenShift Service Mesh 2: its operator lets only members of the mesh connect to members, by NetworkPolicies that
+    # it writes. It does not decide about the proxies of pods: an annotation of the pod asks for one.
     *_of("maistra.io", DENY, NETWORK, "members", "ServiceMeshMember", "ServiceMeshMemberRoll"),
     *_of("maistra.io", CHANGE, MESH, "cluster", "ServiceMeshControlPlane", note="an installation of Istio"),
     *_of("gateway.kyma-project.io", DENY, MESH, "cluster", "APIRule"),
@@ -43,8 +43,8 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
     *_of("cilium.io", DENY, NETWORK, "endpointSelector", "CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"),
     *_of("cilium.io", CHANGE, NETWORK, "namespace", "CiliumEnvoyConfig", "CiliumLocalRedirectPolicy"),
     *_of("cilium.io", CHANGE, NETWORK, "cluster", "CiliumClusterwideEnvoyConfig"),
-    # Calico, by either of its two APIs. A tier by itself passes or denies what its policies select; staged policies
-    # are only recorded.
+    # Calico, in either of its two APIs. A tier by itself passes or denies the traffic that its policies select; staged
+    # policies are only recorded.
     *(
         kind
         for group in ("crd.projectcalico.org", "projectcalico.org")
@@ -78,7 +78,7 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
     *_of("k8s.otterize.com", DENY, MESH, "cluster", "ClientIntents"),
     *_of("networking.gke.io", DENY, MESH, "namespace", "GCPAuthzPolicy"),
     *_of("eventing.knative.dev", DENY, MESH, "namespace", "EventPolicy"),
-    # Authorizers that proxies ask: which proxies, their own configuration says
+    # Authorizers of proxies: the configuration of a proxy names its authorizer
     *_of("envoy.kyverno.io", DENY, MESH, "unknown", "AuthorizationPolicy"),
     # Gateways
     *_of("extensions.kuadrant.io", CHANGE, GATEWAY, "targetRefs", "OIDCPolicy", note="it creates AuthPolicies"),
@@ -115,25 +115,25 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
 )
 
 _BY_NAME = {(entry.group, entry.kind): entry for entry in KINDS}
-_TELLING = regex(r"(?i)(network|authorization|securitygroup)polic(y|ies)")
+_POLICY_LIKE_NAME = regex(r"(?i)(network|authorization|securitygroup)polic(y|ies)")
 
 
 def unread_kind(group: str, kind: str) -> UnreadKind | None:
-    """Return the entry of a kind; None where there is none."""
+    """Return the entry of a kind, or None."""
     return _BY_NAME.get((group, kind))
 
 
 def is_unread_name(kind: str) -> bool:
-    """Return whether a kind of this name is not read, in whichever group."""
-    return any(kind == entry.kind for entry in KINDS) or _TELLING.search(kind) is not None
+    """Return whether a kind of this name is not read, in any group."""
+    return any(kind == entry.kind for entry in KINDS) or _POLICY_LIKE_NAME.search(kind) is not None
 
 
 def resembling(group: str, kind: str) -> UnreadKind | None:
-    """Return an entry for an unknown kind whose name suggests that it decides about connections; None for others.
+    """Return an entry for an unknown kind whose name suggests that it decides about connections, or None.
 
-    It may be one of a system that is not listed, or one whose name or group is misspelt.
+    The kind may belong to an unlisted system, or its name or group may be misspelt.
     """
     is_listed = any(kind.lower() == entry.kind.lower() for entry in KINDS if entry.group == group)
-    if is_listed or _TELLING.search(kind):
+    if is_listed or _POLICY_LIKE_NAME.search(kind):
         return UnreadKind(group, kind, DENY, MESH, TargetField.UNKNOWN)
     return None

@@ -1,7 +1,7 @@
 """Parts of manifests that cannot be read, among the objects that an answer could not consider.
 
-A part is a file with bad syntax, an object with errors, a kustomization that does not build, a chart. Unlike a kind
-that is not read it is somebody's mistake or a missing tool, so that `--unread ignore` does not do without it.
+A part is a file with bad syntax, an object with errors, a kustomization that does not build, a chart. Unlike an unread
+kind, a part is the result of a mistake or a missing tool, so that `--unread ignore` does not ignore it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from eastgate.reading.manifests.rendered import LostPart
 from eastgate.reading.repository import LeftOut
 
 MOST_LISTED = 5
-_MOST_HOMES = 3  # and parts, that one line names
+_MAX_HOMES = 3  # homes, and parts, in one line
 PART = UnreadKind("", "part", UnreadEffect.CHANGE, EnforcementPlane.MESH, TargetField.CLUSTER)
 PART_AT_GATEWAYS = UnreadKind("", "part", UnreadEffect.CHANGE, EnforcementPlane.GATEWAY, TargetField.TARGET_REFS)
 IDLE_PART = UnreadKind("", "part", UnreadEffect.NONE, EnforcementPlane.MESH, TargetField.CLUSTER)
@@ -41,9 +41,9 @@ _numbers = count()
 def lost_part(
     part: LeftOut, span: Span | None = None, targets: tuple[Target, ...] = _EVERYTHING, text: str | None = None
 ) -> Unread:
-    """Return a part of which no object is known. `text` is all that was written, where that is known.
+    """Return a part whose objects are unknown. `text` is its whole text, if it is known.
 
-    Two parts are the same to a comparison where their texts are.
+    In a comparison, two parts are equal if their texts are.
     """
     content = f"{next(_numbers)}" if text is None else text
     name = part.where or part.what
@@ -53,7 +53,7 @@ def lost_part(
 
 
 def lost_object(part: LeftOut, document: Document, targets: tuple[Target, ...], *, at_gateways: bool = False) -> Unread:
-    """Return an object that is left out, and what it may be about."""
+    """Return an object that is left out, with the targets that it may affect."""
     kind = PART_AT_GATEWAYS if at_gateways else PART
     return Unread(kind if part.can_decide else IDLE_PART, UnreadTargets(targets, targets), document, part)
 
@@ -61,9 +61,10 @@ def lost_object(part: LeftOut, document: Document, targets: tuple[Target, ...], 
 def object_with_open_hosts(
     document: Document, hosts: Mapping[str, bool], where: str, gateways: tuple[Target, ...]
 ) -> Unread:
-    """Return an object of which only hosts are unknown: what some Gateways do with requests for them is not known.
+    """Return an object whose hosts alone are unknown. Some Gateways may treat requests for these hosts differently.
 
-    `hosts` are its hostnames with variables, and whether a TLS handshake chooses by them, in which any host may stand.
+    `hosts` are its hostnames with variables. The value tells whether a TLS handshake chooses by the hostname: then it
+    may be any host.
     """
     named = " and ".join(f"`{host}`" for host in hosts)
     what = f"the host{'s' if len(hosts) > 1 else ''} {named} of {document.kind} {document.home}/{document.name}"
@@ -84,9 +85,9 @@ def _lost(matches: Iterable[UnreadMatch | Unread]) -> list[Unread]:
 
 
 def list_left_out(objects: Iterable[UnreadMatch | Unread], most: int | None = MOST_LISTED) -> Iterator[str]:
-    """List the parts among some objects, for people: why they are left out, and what they may be about.
+    """List the parts among some objects, for people: the reason, and the objects that they may affect.
 
-    Parts with one reason are one line, of which the first `most` are listed. Without `most` each is a line.
+    Parts with one reason share a line. Only the first `most` lines are listed; without `most` each part has a line.
     """
     groups = group_left_out(objects, singly=most is None)
     for group in groups[:most]:
@@ -96,12 +97,12 @@ def list_left_out(objects: Iterable[UnreadMatch | Unread], most: int | None = MO
 
 
 def left_out_more(count: int) -> str:
-    """Say how many parts are not listed, and what lists them."""
+    """Return a line with the number of unlisted parts, and the command that lists them."""
     return f"left out: {count} more: eastgate get environments, or -v"
 
 
 def group_left_out(objects: Iterable[UnreadMatch | Unread], *, singly: bool = False) -> list[list[Unread]]:
-    """Group the parts among some objects by their reasons, or leave each by itself."""
+    """Group the parts among some objects by their reasons. `singly`: make a group of each part."""
     groups: dict[object, list[Unread]] = {}
     for unread in _lost(objects):
         part = unread.part
@@ -111,7 +112,7 @@ def group_left_out(objects: Iterable[UnreadMatch | Unread], *, singly: bool = Fa
 
 
 def describe_group(group: Sequence[Unread]) -> str:
-    """Describe parts that are left out for one reason in a line."""
+    """Describe the parts that share a reason in one line."""
     parts = [unread.part for unread in group if unread.part is not None]
     about = _about(group)
     if len(parts) == 1 and group[0].hosts:
@@ -119,14 +120,14 @@ def describe_group(group: Sequence[Unread]) -> str:
     if len(parts) == 1:
         return f"left out: {parts[0]}" + (f" (it may be about {about})" if about else "")
     names = [f"{part.what}{f' ({part.where})' if part.where else ''}" for part in parts]
-    more = f" and {len(names) - _MOST_HOMES} more" if len(names) > _MOST_HOMES else ""
+    more = f" and {len(names) - _MAX_HOMES} more" if len(names) > _MAX_HOMES else ""
     reason = parts[0].reason or parts[0].why
     about = f" (they may be about {about})" if about else ""
-    return f"left out: {', '.join(names[:_MOST_HOMES])}{more}: {reason}{about}"
+    return f"left out: {', '.join(names[:_MAX_HOMES])}{more}: {reason}{about}"
 
 
 def _about(group: Iterable[Unread]) -> str:
-    """Say what parts may be about; nothing where they decide nothing."""
+    """Describe the objects that parts may affect; empty if the parts decide nothing."""
     homes: dict[str, None] = {}
     for target in (target for unread in group for target in _targets(unread)):
         match target:
@@ -136,8 +137,8 @@ def _about(group: Iterable[Unread]) -> str:
                 homes[f"anything in {namespace}"] = None
             case _:
                 homes[str(target)] = None
-    more = f" and {len(homes) - _MOST_HOMES} more" if len(homes) > _MOST_HOMES else ""
-    return ", ".join(list(homes)[:_MOST_HOMES]) + more
+    more = f" and {len(homes) - _MAX_HOMES} more" if len(homes) > _MAX_HOMES else ""
+    return ", ".join(list(homes)[:_MAX_HOMES]) + more
 
 
 def _targets(unread: Unread) -> Sequence[Target]:
@@ -150,6 +151,6 @@ def describe_left_out(unconsidered: Unconsidered) -> Iterator[str]:
 
 
 def diagnose_left_out(parts: Iterable[LeftOut]) -> Iterator[Diagnostic]:
-    """Yield an error for each part: an answer without it is none."""
+    """Yield an error for each part: an answer would be incomplete without it."""
     for part in parts:
-        yield Diagnostic(LEFT_OUT, f"left out: {part}", None, "mend it, or leave it out on purpose: --exclude")
+        yield Diagnostic(LEFT_OUT, f"left out: {part}", None, "fix it, or leave it out on purpose: --exclude")

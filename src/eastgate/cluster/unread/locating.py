@@ -1,6 +1,6 @@
-"""Locate where an object of an unread kind acts, as far as its target can be read.
+"""Locates where an object of an unread kind acts, from the readable parts of its target.
 
-What cannot be read of a target widens it: to all of its namespace, or to all there is.
+An unreadable part widens the target: to all of its namespace, or to the whole cluster.
 """
 
 from __future__ import annotations
@@ -29,10 +29,17 @@ from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.document import content_of as whole_content_of
 from eastgate.reading.manifests.rendered import UnlistedKind
 
-_ISTIO_ROOT = "istio-system"  # policies in there are about all namespaces
+_ISTIO_ROOT = "istio-system"  # policies in this namespace are about all namespaces
 _REF = frozenset({"group", "kind", "name", "namespace", "port", "sectionName", "selector"})
 _ROUTES = frozenset({"GRPCRoute", "HTTPRoute", "TCPRoute", "TLSRoute", "UDPRoute"})
-_FOREIGN = ("io.cilium.", "io.kubernetes.", "reserved:", "cidr:", "k8s.", "any.")  # Cilium's own, or of either meaning
+_CILIUM_LABELS = (
+    "io.cilium.",
+    "io.kubernetes.",
+    "reserved:",
+    "cidr:",
+    "k8s.",
+    "any.",
+)  # Cilium's own labels, or ambiguous
 _WIDE = frozenset({TargetField.SELECTOR, TargetField.WORKLOAD_SELECTOR, TargetField.SUBJECT, TargetField.MEMBERS})
 
 Content = Mapping[str, object]
@@ -50,7 +57,7 @@ def unread_object(kind: UnreadKind, document: Document) -> Unread:
 def unlisted_objects(document: Document, origin: UnlistedKind) -> Unread:
     """Return one object in place of those of a kind that were not listed: their content is unknown.
 
-    Where those of one namespace were, an answer is about what was read.
+    If those of one namespace were listed, an answer is about the objects that were read.
     """
     kind = UnreadKind(
         document.group, document.kind, UnreadEffect.CHANGE, EnforcementPlane.MESH, TargetField.CLUSTER, origin.reason
@@ -60,19 +67,19 @@ def unlisted_objects(document: Document, origin: UnlistedKind) -> Unread:
 
 
 def _home(kind: UnreadKind, document: Document) -> str | None:
-    """Return the namespace that an object of this kind stays in; None where it may reach out of it."""
+    """Return the namespace to which an object of this kind is limited; None if it may act outside."""
     is_wide = "Cluster" in kind.kind or "Global" in kind.kind or kind.target_field in _WIDE
     return None if is_wide else document.home
 
 
 def content_of(document: Document) -> Content:
-    """Return the `spec` of a document, as plain data; empty where it has none."""
+    """Return the `spec` of a document, as plain data; empty if it has none."""
     data = whole_content_of(document)
     spec = data.get("spec") if isinstance(data, dict) else None
     return spec if isinstance(spec, dict) else {}
 
 
-class _Unreadable(Exception):  # noqa: N818 - says what it is
+class _Unreadable(Exception):  # noqa: N818 - the name is a property
     """A part of a target that cannot be read."""
 
 
@@ -80,7 +87,7 @@ class _Unreadable(Exception):  # noqa: N818 - says what it is
 
 
 def selector_in(content: Content, key: str) -> Selector | None:
-    """Return a label selector; the empty one where there is none, and None where it cannot be read."""
+    """Return a label selector; an empty selector if the field is absent, and None if it is unreadable."""
     try:
         return _selector(content, key)
     except _Unreadable:
@@ -88,12 +95,12 @@ def selector_in(content: Content, key: str) -> Selector | None:
 
 
 def _label(key: str) -> str | None:
-    """Return the label of a key, where manifests show it: not what controllers and injectors add to pods."""
+    """Return the label of a key, if manifests show it; None for labels that controllers and injectors add to pods."""
     return None if is_added_label(key) else key
 
 
 def _selector(content: Content, key: str, name: Callable[[str], str | None] = _label) -> Selector:
-    """Return a selector. `name` gives the label of a key; terms on keys without one are left out, which widens it."""
+    """Return a selector. `name` returns the label of a key; terms without a label are left out, which widens it."""
     selector = content.get(key)
     if selector is None:
         return Selector.of()
@@ -128,17 +135,17 @@ def _requirement(value: object) -> Requirement:
 
 
 def _cilium_label(key: str) -> str | None:
-    """Return the label of a key of Cilium, which writes the source of a label before it, and has labels of its own."""
+    """Return the label of a key of Cilium, which has the source of a label as prefix, and some labels of its own."""
     for source in ("k8s:", "any:"):
         key = key.removeprefix(source)
-    return None if key.startswith(_FOREIGN) or ":" in key else _label(key)
+    return None if key.startswith(_CILIUM_LABELS) or ":" in key else _label(key)
 
 
 # References
 
 
 def referred_to(document: Document, content: Content) -> tuple[Target, ...] | None:
-    """Return the targets in `targetRefs` or `targetRef`; None where there are none, or where one cannot be read."""
+    """Return the targets in `targetRefs` or `targetRef`; None if there are none, or if one is unreadable."""
     value = content.get("targetRefs", content.get("targetRef"))
     refs = value if isinstance(value, list) else [value]
     if not refs or content.get("targetSelectors"):
@@ -175,7 +182,7 @@ def _referred(document: Document, ref: Content) -> Iterator[Target]:
             yield BackendNamed(namespace, name)
 
 
-# One for each way of naming a target
+# One function for each way to name a target
 
 
 def _by_pod_selector(document: Document, content: Content) -> UnreadTargets:
@@ -184,7 +191,7 @@ def _by_pod_selector(document: Document, content: Content) -> UnreadTargets:
 
 
 def _by_types(targets: tuple[Target, ...], types: object, default: Sequence[str]) -> UnreadTargets:
-    """Return the targets at the ends that the types of a policy name; `default` are those of one without types."""
+    """Return the targets at the ends that the types of a policy name; `default` is for a policy without types."""
     named = default if types is None or types == [] else types
     if not isinstance(named, list | tuple):
         raise _Unreadable
@@ -195,7 +202,7 @@ def _by_types(targets: tuple[Target, ...], types: object, default: Sequence[str]
 
 
 def _by_endpoint_selector(document: Document, content: Content) -> UnreadTargets:
-    """Read Cilium's: one `spec` or several `specs`; a policy of the whole cluster has no namespace."""
+    """Read Cilium's targets: one `spec` or several `specs`; a policy for the whole cluster has no namespace."""
     node = document.data if document.data is not None else None
     several = node.get("specs") if node is not None else None
     if several is not None and not isinstance(several, list):
@@ -206,7 +213,7 @@ def _by_endpoint_selector(document: Document, content: Content) -> UnreadTargets
         if not isinstance(rule, dict):
             raise _Unreadable
         if rule.get("nodeSelector") is not None:
-            targets.append(Everything(None))  # whatever runs on those nodes
+            targets.append(Everything(None))  # all workloads on those nodes
             continue
         pods = _selector(rule, "endpointSelector", _cilium_label)
         if "Clusterwide" in document.kind:
@@ -233,14 +240,18 @@ def _by_subject(_document: Document, content: Content) -> UnreadTargets:
 
 
 def _by_selector(document: Document, content: Content) -> UnreadTargets:
-    """Read Istio's: labels, or references; neither in the root namespace is all. Waypoints serve any namespace."""
+    """Read Istio's targets: labels, or references. Without both, a policy in the root namespace is about all
+    namespaces.
+
+    A reference to a waypoint is about all namespaces, since a waypoint serves any namespace.
+    """
     if "targetRefs" in content or "targetRef" in content:
         return UnreadTargets(_through_waypoints(document, content))
     return UnreadTargets((_labelled(document, content.get("selector"), "matchLabels"),))
 
 
 def _by_workload_selector(document: Document, content: Content) -> UnreadTargets:
-    """Read Istio's, for what configures proxies: of callers as well."""
+    """Read the targets of Istio's proxy configuration, which applies to the proxies of callers as well."""
     if "targetRefs" in content:
         targets = _through_waypoints(document, content)
         return UnreadTargets(targets, targets)
@@ -274,7 +285,7 @@ def _by_target_refs(document: Document, content: Content) -> UnreadTargets:
 
 
 def _by_calico(document: Document, content: Content) -> UnreadTargets:
-    """Read Calico's: expressions, of pods and, without a namespace, of namespaces."""
+    """Read Calico's targets: expressions for pods and, in global policies, for namespaces."""
     pods = calico_selector(_expression(content, "selector"))
     if "Global" in document.kind:
         homes = calico_selector(_expression(content, "namespaceSelector"), of_namespaces=True)
@@ -292,11 +303,11 @@ def _expression(content: Content, key: str) -> str:
     return expression or ""
 
 
-# Groups that are cut off from the rest
+# Groups that are isolated from the rest
 
 
 def _by_user_network(document: Document, content: Content) -> UnreadTargets:
-    """Read OVN-Kubernetes': a secondary network is beside the default one, which it leaves as it is."""
+    """Read OVN-Kubernetes' networks: a secondary network does not change the default one."""
     network: object = content
     targets: tuple[Target, ...] = (Everything(document.home),)
     if document.kind.startswith("Cluster"):
@@ -314,7 +325,7 @@ def _by_user_network(document: Document, content: Content) -> UnreadTargets:
 
 
 def _by_members(document: Document, content: Content) -> UnreadTargets:
-    """Read the roll of a mesh: its own namespace, and those that it names or selects."""
+    """Read the members of a mesh: its own namespace, and the namespaces that it names or selects."""
     targets: list[Target] = [Everything(document.home)]
     if document.kind == "ServiceMeshMemberRoll":
         members, selectors = content.get("members") or [], content.get("memberSelectors") or []
@@ -332,7 +343,7 @@ def _by_members(document: Document, content: Content) -> UnreadTargets:
     return UnreadTargets(tuple(targets), tuple(targets))
 
 
-# What is about all of a namespace, or all there is
+# Objects about all of a namespace, or the whole cluster
 
 
 def _by_namespace(document: Document, _content: Content) -> UnreadTargets:
@@ -346,7 +357,7 @@ def _by_cluster(_document: Document, _content: Content) -> UnreadTargets:
 
 
 def _unknown(_document: Document, _content: Content) -> UnreadTargets:
-    """Return the targets of an object that may be about anything."""
+    """Return all targets that an object may affect."""
     return UnreadTargets((Everything(None),), (Everything(None),), located=False)
 
 
@@ -367,7 +378,7 @@ _LOCATING: Mapping[TargetField, Callable[[Document, Content], UnreadTargets]] = 
 
 
 def locate_targets(document: Document, *, cluster_scoped: bool) -> tuple[Target, ...]:
-    """Return what a policy with errors is about, as far as that can be read; else its namespace, or everything."""
+    """Return the targets of a policy with errors, if they are readable; else its namespace, or the whole cluster."""
     content = content_of(document)
     if cluster_scoped:
         try:

@@ -1,4 +1,4 @@
-"""Objects of kinds that are not read, and how much each of them can change an answer."""
+"""Objects of unread kinds, and their possible effect on an answer."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from eastgate.reading.repository import LeftOut
 class UnreadEffect(enum.StrEnum):
     """The change that objects of a kind can make to an answer that leaves them out."""
 
-    DENY = "deny"  # turn an allow into a deny, and never the reverse
-    CHANGE = "change"  # change what a request is, or what decides it: either verdict may become the other
-    NONE = "none"  # nothing: kinds that only look as if they could
+    DENY = "deny"  # an allow may become a deny, and never the reverse
+    CHANGE = "change"  # a request, or the policy that decides it, may change: either verdict may become the other
+    NONE = "none"  # nothing: kinds that only look as if they decided
 
 
 class EnforcementPlane(enum.StrEnum):
     """The proxies or network that enforce a kind."""
 
-    NETWORK = "network"  # at the network of pods: packets, whoever sends them
+    NETWORK = "network"  # at the network of pods: all packets, from any sender
     MESH = "mesh"  # at proxies beside workloads, or on the way to them
     GATEWAY = "gateway"  # at gateways alone
 
 
 class TargetField(enum.StrEnum):
-    """The field that names the target of an object; each is read by a function of `locating`."""
+    """The field that names the target of an object. `locating` has a function for each."""
 
     POD_SELECTOR = "podSelector"
     ENDPOINT_SELECTOR = "endpointSelector"
@@ -47,14 +47,14 @@ class TargetField(enum.StrEnum):
 
 
 ISOLATING = frozenset({TargetField.USER_NETWORK, TargetField.MEMBERS})
-"""Targets that are groups: what is in one is cut off from the rest, and not from one another."""
+"""Targets that are groups: a group is isolated from the rest, and its members reach each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadKind:
-    """One kind of the catalogue, in whatever version. `note` is what it is for, where that is worth a word.
+    """One kind of the catalogue, in any version. `note` is its purpose, if it needs an explanation.
 
-    `is_deployed` is unset for the objects of a repository that none of its environments has.
+    `is_deployed` is unset for objects of a repository that belong to none of its environments.
     """
 
     group: str
@@ -77,7 +77,7 @@ class UnreadKind:
 class UnreadTargets:
     """The targets of an object: ANY of `destinations`, where traffic arrives, or of `callers`, where it comes from.
 
-    `located`: whether that is known. Where it is not, the targets are all that it may be about.
+    `located`: whether the targets are known. If not, they are all that the object may affect.
     """
 
     destinations: tuple[Target, ...]
@@ -87,10 +87,10 @@ class UnreadTargets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unread:
-    """One object of a kind that is not read.
+    """One object of an unread kind.
 
-    With `part`, it is a part of the manifests that cannot be read: a file, an object with errors, a chart. What it
-    holds is unknown, and `targets` are all that it may be about. With `hosts`, only the hosts of an object are unknown:
+    With `part`, it is a part of the manifests that cannot be read: a file, an object with errors, a chart. Its content
+    is unknown, and `targets` are all that it may affect. With `hosts`, only the hosts of an object are unknown:
     patterns with variables.
     """
 
@@ -107,7 +107,7 @@ class Unread:
 
     @property
     def acts(self) -> bool:
-        """Return whether it can change any answer: some kinds do nothing, and some objects are about nothing."""
+        """Return whether it can change any answer: some kinds do nothing, and some objects have no targets."""
         targets = self.targets
         return self.kind.effect is not UnreadEffect.NONE and bool(targets.destinations or targets.callers)
 
@@ -127,7 +127,7 @@ class QuestionEnd(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnreadMatch:
-    """An object that could change an answer, and at which end."""
+    """An object that could change an answer, and the end at which it acts."""
 
     unread: Unread
     end: QuestionEnd
@@ -152,18 +152,18 @@ class UnreadMatch:
 
 
 class Standing(enum.StrEnum):
-    """The extent to which an answer stands."""
+    """The validity of an answer."""
 
-    WHOLE = "whole"  # nothing that was left out could change it
-    PARTIAL = "partial"  # for what was read; what was not could change it
-    UNDECIDED = "undecided"  # nobody can tell
+    WHOLE = "whole"  # no object that was left out could change it
+    PARTIAL = "partial"  # valid for the objects that were read; others could change it
+    UNDECIDED = "undecided"  # unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Unconsidered:
-    """The objects that one answer could not consider. `totals` counts all objects that are not read, by kind.
+    """The objects that one answer could not consider. `totals` counts all unread objects, by kind.
 
-    `rejected` is the number of policies that cannot be read; those are about something else.
+    `rejected` is the number of policies with errors about other points.
     """
 
     matches: tuple[UnreadMatch, ...] = ()

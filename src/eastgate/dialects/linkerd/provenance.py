@@ -21,7 +21,7 @@ class StageName(enum.StrEnum):
     AUTHORIZED = "authorized"
 
 
-LOCALHOST = ImpliedRule(RuleKind.ITSELF, "localhost, which Linkerd's proxy always allows,")
+LOCALHOST = ImpliedRule(RuleKind.ITSELF, "localhost, which Linkerd's proxy always lets in,")
 """The rule for requests of a workload to itself, which its proxy always allows."""
 
 

@@ -1,1 +1,1 @@
-"""The messages of Envoy's external authorization, for those who ask and for those who answer."""
+"""The messages of Envoy's external authorization, for clients and servers."""

@@ -1,4 +1,4 @@
-"""Asks a service whether a request may pass, as an Envoy does: `envoy.service.auth.v3.Authorization/Check`."""
+"""Asks an authorization service about a request, as an Envoy does: `envoy.service.auth.v3.Authorization/Check`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ACTION = HeaderValueOption.HeaderAppendAction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedRequest:
-    """A request to be checked. Names of headers are in lower case, those of HTTP/2 begin with a colon.
+    """A request to be checked. Names of headers are in lower case; those of HTTP/2 begin with a colon.
 
-    `principal` and `address` are of the peer; empty: it has none, or it is not known.
+    `principal` and `address` are those of the peer; empty if the peer has none, or if it is unknown.
     """
 
     method: str
@@ -41,7 +41,7 @@ class CheckedRequest:
 
 @dataclass(frozen=True, slots=True)
 class CheckAnswer:
-    """The answer. `headers` are for the application where it is allowed, and for the client where not."""
+    """The answer. If it allows, `headers` are for the application, otherwise for the client."""
 
     allowed: bool
     status: int
@@ -50,14 +50,14 @@ class CheckAnswer:
     body: str = field(default="", repr=False)
 
 
-class CheckFailed(Exception):  # noqa: N818 - says what happened
-    """There is no answer, or none that can be carried out. The message may be shown."""
+class CheckFailed(Exception):  # noqa: N818 - the name is an event
+    """There is no valid answer. The message may be shown."""
 
 
 class AuthorizationClient:
-    """Asks one service, over one connection that is made anew whenever it is lost. Threads may share it.
+    """Asks one service, over one connection that is replaced when it is lost. Threads may share a client.
 
-    `target` is an address as gRPC writes it, `authority` the name that the service is asked by.
+    `target` is an address in gRPC's form, `authority` the name of the service in requests.
     """
 
     def __init__(self, target: str, authority: str, *, max_bytes: int) -> None:
@@ -87,7 +87,7 @@ class AuthorizationClient:
         return _answer(response, request.headers)
 
     def close(self) -> None:
-        """Give the connection up."""
+        """Close the connection."""
         self._channel.close()
 
 
@@ -116,7 +116,7 @@ def _message(request: CheckedRequest) -> CheckRequest:
 
 
 def _answer(response: CheckResponse, sent: Mapping[str, str]) -> CheckAnswer:
-    """Read the answer. It allows only where nothing in it says otherwise."""
+    """Parse the answer. It allows only if no part of it contradicts that."""
     which = response.WhichOneof("http_response")
     if response.status.code == 0:
         if which not in (None, "ok_response"):
@@ -134,7 +134,7 @@ def _answer(response: CheckResponse, sent: Mapping[str, str]) -> CheckAnswer:
 
 
 def _changes(options: Iterable[HeaderValueOption], sent: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the headers that differ from those that were sent, as they are once all changes are made."""
+    """Return the headers that differ from those of the request, after all changes of the answer."""
     changed: dict[str, str] = {}
     for option in options:
         name, value = _header(option)

@@ -1,6 +1,6 @@
 """Serves `envoy.service.auth.v3.Authorization/Check` and the health service of gRPC.
 
-The messages of Envoy are read and written here; what they mean, and the answer, is for whoever is asked.
+This module reads and writes Envoy's messages. A callback interprets them and decides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
 
-# The health service of gRPC, `grpc.health.v1.Health`. Its messages have one field each, and are written by hand.
+# The health service of gRPC, `grpc.health.v1.Health`. Its messages have one field each, so they are encoded by hand.
 
 
 HEALTH_SERVICE: Final = "grpc.health.v1.Health"
@@ -33,13 +33,13 @@ SERVING: Final = b"\x08\x01"
 NOT_SERVING: Final = b"\x08\x02"
 _SERVICE_UNKNOWN: Final = b"\x08\x03"
 _SERVICE_FIELD: Final = 0x0A
-_LOOK_AGAIN: Final = 0.2  # seconds
+_POLL_SECONDS: Final = 0.2  # seconds
 
 
 def health_methods(is_serving: Callable[[], bool], services: Set[str], most_watchers: int) -> dict[str, Method]:
     """Return the methods of the health service, by their paths.
 
-    `services` are those that share one health; empty: the whole server.
+    `services` share one health; empty: the whole server.
     """
     watchers: set[object] = set()
 
@@ -65,7 +65,7 @@ def health_methods(is_serving: Callable[[], bool], services: Set[str], most_watc
                 if now != last:
                     yield now
                     last = now
-                await asyncio.sleep(_LOOK_AGAIN)
+                await asyncio.sleep(_POLL_SECONDS)
         finally:
             watchers.discard(watcher)
 
@@ -73,7 +73,7 @@ def health_methods(is_serving: Callable[[], bool], services: Set[str], most_watc
 
 
 def _service(request: bytes) -> str | None:
-    """Return the service that a request names; None where it cannot be read."""
+    """Return the service that a request names; None for an invalid request."""
     if not request:
         return ""
     if request[0] != _SERVICE_FIELD or len(request) < 2 or request[1] >= 0x80 or len(request) != 2 + request[1]:
@@ -89,7 +89,7 @@ _Reply = TypeVar("_Reply")
 
 
 def answer_on_thread(threads: Executor, answer: Callable[[_Check], _Reply], check: _Check) -> asyncio.Future[_Reply]:
-    """Return the answer to a check, which comes later. If it is cancelled, the check is forgotten at once."""
+    """Return a future with the answer to a check. If it is cancelled, the check is removed at once."""
     waiting = [check]
 
     def run() -> _Reply:
@@ -103,12 +103,12 @@ def answer_on_thread(threads: Executor, answer: Callable[[_Check], _Reply], chec
 
 
 SERVICE: Final = "envoy.service.auth.v3.Authorization"
-_REPLACED: Final = "!"  # Envoy writes it for a byte that is not UTF-8
+_REPLACEMENT: Final = "!"  # Envoy's replacement for a byte that is not UTF-8
 _MCP: Final = "envoy.filters.http.mcp"
 _PARTIAL: Final = "x-envoy-auth-partial-body"
 _OVERWRITE: Final = HeaderValueOption.HeaderAppendAction.OVERWRITE_IF_EXISTS_OR_ADD
 _PERMISSION_DENIED: Final = 7
-_MOST_WATCHERS: Final = 64
+_MAX_WATCHERS: Final = 64
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -117,9 +117,10 @@ Pairs = tuple[tuple[str, str], ...]
 class ReceivedCheck:
     """The request in a check of an Envoy. A text that the check does not have is empty, and a port is 0.
 
-    `headers` has names in lower case and no pseudo-headers. `exact_headers`: each value comes by itself; else Envoy
-    joins values of one name by commas. `complete`: Envoy says that it shows the whole body, unchanged. `mcp` is what
-    Envoy's own filter read in the body.
+    - `headers` has names in lower case and no pseudo-headers.
+    - `exact_headers`: each value is separate. Otherwise Envoy joins the values of one name by commas.
+    - `complete`: the body is complete and unchanged, as Envoy reports.
+    - `mcp` is the output of Envoy's own filter for the body.
     """
 
     principal: str
@@ -161,7 +162,7 @@ class CheckReply:
 
 
 def read_check(message: CheckRequest) -> ReceivedCheck:
-    """Read what an Envoy asks."""
+    """Parse a check of an Envoy."""
     attributes = message.attributes
     request = attributes.request.http
     source, peer = attributes.source, attributes.source.address.socket_address
@@ -188,14 +189,14 @@ def read_check(message: CheckRequest) -> ReceivedCheck:
         headers,
         exact,
         body,
-        partial == ["false"] and request.size in (-1, len(body)) and _REPLACED not in request.body,
+        partial == ["false"] and request.size in (-1, len(body)) and _REPLACEMENT not in request.body,
         dict(attributes.context_extensions),
         _plain(metadata[_MCP]) if _MCP in metadata else {},
     )
 
 
 def _headers(request: AttributeContext.HttpRequest) -> tuple[dict[str, list[str]], bool]:
-    """Return the headers without pseudo-headers, and whether each value is there by itself."""
+    """Return the headers without pseudo-headers, and whether each value is separate."""
     listed = request.header_map.headers
     if not listed:
         joined = request.headers
@@ -209,7 +210,7 @@ def _headers(request: AttributeContext.HttpRequest) -> tuple[dict[str, list[str]
 
 
 def _plain(struct: Any) -> dict[str, object]:
-    """Return a Struct as plain data, as far as texts and objects go."""
+    """Return a Struct as plain data, with only its texts and objects."""
     plain: dict[str, object] = {}
     for name, value in struct.fields.items():
         if value.HasField("string_value"):
@@ -220,7 +221,7 @@ def _plain(struct: Any) -> dict[str, object]:
 
 
 def write_reply(reply: CheckReply) -> CheckResponse:
-    """Write the answer. What it sets replaces what the client sent."""
+    """Write the answer. Its headers replace those of the client."""
     response = CheckResponse()
     if reply.allowed:
         response.status.code = 0
@@ -249,9 +250,10 @@ def _add_headers(options: RepeatedCompositeFieldContainer[HeaderValueOption], he
 
 
 class CheckServer:
-    """Answers Envoys, on an event loop. Of each connection so many `calls` may be open, of at most `max_bytes`.
+    """Answers Envoys, on an event loop. Each connection may have this number of open `calls`, of at most `max_bytes`
+    each.
 
-    `answer` returns a reply at once, or one that comes later.
+    `answer` returns a reply or a future.
     """
 
     def __init__(
@@ -264,7 +266,7 @@ class CheckServer:
     ) -> None:
         self._answer = answer
         self._is_ready = is_ready
-        health = health_methods(self._health, {"", SERVICE}, _MOST_WATCHERS)
+        health = health_methods(self._health, {"", SERVICE}, _MAX_WATCHERS)
         limits = GrpcLimits(message=max_bytes, streams=calls)
         self._server = GrpcServer({f"/{SERVICE}/Check": self._check, **health}, limits)
 
@@ -273,7 +275,7 @@ class CheckServer:
         return self._server.protocol()
 
     async def drain(self, grace: float) -> None:
-        """Answer what is open and close, at most after so many seconds."""
+        """Answer open calls and close, after at most this number of seconds."""
         await self._server.drain(grace)
 
     def _check(self, message: bytes) -> bytes | Awaitable[bytes]:

@@ -1,1 +1,1 @@
-"""Envoy as the point of enforcement: its configuration made of policies, and the control plane that serves it."""
+"""Envoy's configuration: the decisions of policies in the form of Envoy's resources."""

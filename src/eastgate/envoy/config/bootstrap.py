@@ -1,4 +1,4 @@
-"""The configuration with which an Envoy starts, to get everything else from the control plane."""
+"""The configuration with which an Envoy starts. It gets everything else from the control plane."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from eastgate.envoy.config.probes import AppProbe, probe_clusters, probe_listene
 from eastgate.envoy.config.typed import Plain, filter_, typed
 
 CONTROL_PLANE = "control-plane"
-_MOST_CONNECTIONS = 50_000
-# With it, the end of a connection between two listeners of a proxy is taken for a reset, and what was written last is
-# thrown away: the answer to a request with `Connection: close`.
+_MAX_CONNECTIONS = 50_000
+# With it, the end of a connection between two listeners of a proxy becomes a reset, and the last bytes are lost: the
+# answer to a request with `Connection: close`.
 _RESETS = "envoy.reloadable_features.enable_send_rst_on_user_space_socket"
-_LARGEST_PATTERN = 20_000  # of RE2; patterns are checked before they get here
+_MAX_PATTERN_SIZE = 20_000  # of RE2; patterns are checked earlier
 
 
 def bootstrap(node: str, control_plane: str, token: str, admin: str | None = None) -> Plain:
-    """Return the bootstrap of a proxy. Both addresses are paths of sockets that only we can open."""
+    """Return the bootstrap of a proxy. Both addresses are paths of sockets that only Eastgate can open."""
     metadata = [{"key": "authorization", "value": f"Bearer {token}"}]
     cluster = {
         "type": "STATIC",
@@ -34,7 +34,7 @@ def bootstrap(node: str, control_plane: str, token: str, admin: str | None = Non
 
 
 def http2_options(**more: object) -> Plain:
-    """Return what the cluster of the control plane says of HTTP."""
+    """Return the HTTP options of the cluster of the control plane."""
     options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
     keepalive = {"connection_keepalive": {"interval": "5s", "timeout": "5s"}}
     return {options: typed(options, explicit_http_config={"http2_protocol_options": keepalive}, **more)}
@@ -50,7 +50,7 @@ def assemble(
 ) -> Plain:
     """Return a bootstrap with the cluster of a control plane.
 
-    `node`: None where the command line names it. `patient`: without a control plane it never starts to serve.
+    `node`: None if the command line names it. `patient`: without a control plane, the proxy never starts to serve.
     """
     source: Plain = {"ads": {}, "resource_api_version": "V3", **({"initial_fetch_timeout": "0s"} if patient else {})}
     service: Plain = {
@@ -81,8 +81,8 @@ def assemble(
                     "name": "eastgate",
                     "static_layer": {
                         _RESETS: False,
-                        "re2.max_program_size.error_level": _LARGEST_PATTERN,
-                        "re2.max_program_size.warn_level": _LARGEST_PATTERN,
+                        "re2.max_program_size.error_level": _MAX_PATTERN_SIZE,
+                        "re2.max_program_size.warn_level": _MAX_PATTERN_SIZE,
                     },
                 }
             ]
@@ -93,7 +93,7 @@ def assemble(
                     "envoy.resource_monitors.global_downstream_max_connections",
                     typed(
                         "envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig",
-                        max_active_downstream_connections=_MOST_CONNECTIONS,
+                        max_active_downstream_connections=_MAX_CONNECTIONS,
                     ),
                 )
             ]
@@ -104,10 +104,9 @@ def assemble(
     return plain
 
 
-# The bootstrap of an Envoy in a cluster, which proves itself to the control plane with a token of Kubernetes.
-#
-# Token and CA are files that are replaced while the proxy runs. Envoy watches files that secrets refer to, so both
-# are secrets, and what refers to the files are two small files of their own (`secret_sources`).
+# The bootstrap of an Envoy in a cluster, which authenticates to the control plane with a Kubernetes token. The token
+# and CA files are replaced while the proxy runs. Envoy watches files that secrets refer to, so both are secrets, and
+# two small files refer to them (`secret_sources`).
 
 
 _HTTP = "envoy.extensions.filters.http"
@@ -117,7 +116,7 @@ TOKEN_SOURCE, TRUST_SOURCE = "token.json", "trust.json"
 
 @dataclass(frozen=True, slots=True)
 class ControlPlane:
-    """The control plane as proxies reach it. `name` is what its certificate must be for; by default, the host."""
+    """The control plane's address for proxies. `name` is the name in its certificate; by default, its host."""
 
     host: str = "eastgate.eastgate-system.svc"
     port: int = 15010
@@ -126,7 +125,7 @@ class ControlPlane:
 
 @dataclass(frozen=True, slots=True)
 class ProxyFiles:
-    """The files of a proxy: the token and the CA, the folder with `secret_sources`, and the socket of its admin."""
+    """The files of a proxy: the token and the CA, the folder with `secret_sources`, and the admin socket."""
 
     token: str = "/var/run/secrets/eastgate/token"  # noqa: S105 - a path
     ca: str = "/var/run/eastgate/ca/ca.crt"
@@ -135,7 +134,7 @@ class ProxyFiles:
 
 
 def secret_sources(files: ProxyFiles) -> Mapping[str, Plain]:
-    """Return the files, by name, that tell Envoy where its secrets are."""
+    """Return the files, by name, that refer Envoy to its secrets."""
     ca = {"trusted_ca": {"filename": files.ca}, "watched_directory": {"path": str(PurePosixPath(files.ca).parent)}}
     token = {"secret": {"filename": files.token}}
     return MappingProxyType(
@@ -158,9 +157,9 @@ def pod_bootstrap(
     address: str | None = None,
     probes: Iterable[AppProbe] = (),
 ) -> Plain:
-    """Return the bootstrap of a proxy in a pod. Until the control plane has answered, it serves nothing at all.
+    """Return the bootstrap of a proxy in a pod. Until the control plane has answered, the proxy serves nothing.
 
-    `node`: None where the command line names it. `address`: the pod's, to tell kubelets whether it is ready.
+    `node`: None if the command line names it. `address`: the pod's, for readiness probes of kubelets.
     """
     plain = assemble(node, _control_plane(plane, files), admin=files.admin, patient=True)
     if address is not None:
@@ -200,7 +199,7 @@ def _control_plane(plane: ControlPlane, files: ProxyFiles) -> Plain:
 
 
 def _token_filters(files: ProxyFiles) -> list[Plain]:
-    """Return the filters that give each stream the token that is in the file when it begins."""
+    """Return the filters that add the current token of the file to each new stream."""
     secret = _secret(_TOKEN, f"{files.sources}/{TOKEN_SOURCE}")
     bearer = typed(
         "envoy.extensions.http.injected_credentials.generic.v3.Generic",

@@ -1,7 +1,7 @@
--- Notes the identity that a verified token proves, and takes the token off the request: who gets it could use it as well.
--- Before this stand: TRUSTED, what the identities begin with that tokens may name; and CARRIER, at a gateway, the header
--- in which its authorizer gets the token, or nil. A certificate comes before a token. A workload then leaves the token
--- alone, since a gateway may have been asked to pass it on; a gateway takes every token that it would believe.
+-- Notes the identity in a verified token, and removes the token from the request: another server could misuse it.
+-- Defined before this script: TRUSTED, the prefix of all identities that tokens may name; and CARRIER, at a gateway,
+-- the header in which its authorizer gets the token, or nil. A certificate comes before a token. Then a workload leaves
+-- the token in the request, since a gateway may have forwarded it; a gateway removes every token that it would accept.
 
 local LONGEST_IDENTITY = 2048  -- bytes
 

@@ -1,7 +1,7 @@
-"""The listener that a pod's inbound connections are redirected to, whichever port they were made to.
+"""The listener that gets a pod's inbound connections, which are redirected to it from every port.
 
-It hands over to the listener of the port that was called. Ports without one go through the same three listeners as all
-others, `inbound/0`, `connections/0` and `requests/0`, to whatever was called.
+It forwards a connection to the listener of the called port. Ports without a listener share the three listeners
+`inbound/0`, `connections/0` and `requests/0`, which forward to the called address.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from eastgate.envoy.plan.decisions import NOT_ENFORCED
 from eastgate.envoy.server.resources import LISTENER, XdsResource
 
 INBOUND_CAPTURE = 15006
-_OWN_PORTS = (15000, 15001, INBOUND_CAPTURE, 15021)  # of the proxy itself, which would call itself again and again
+_OWN_PORTS = (15000, 15001, INBOUND_CAPTURE, 15021)  # of the proxy itself, which would call itself endlessly
 _OWN, _ELSEWHERE = "port-of-the-proxy", "not-an-address-of-the-pod"
 
 
@@ -37,7 +37,7 @@ def capture_resource(inbound: InboundPort) -> XdsResource:
     known = sorted(set(inbound.capture.known) - set(_OWN_PORTS))
     chains = [
         *(_closing(inbound, f"own/{port}", _OWN, port) for port in _OWN_PORTS),
-        # Their listeners are taken away only to close them.
+        # Their listeners are missing only if the port is closed.
         *(_closing(inbound, f"known/{port}", NOT_ENFORCED, port) for port in known),
         {
             "name": "other",
@@ -56,7 +56,7 @@ def capture_resource(inbound: InboundPort) -> XdsResource:
 
 
 def listening_addresses(addresses: tuple[str, ...], port: int, families: tuple[str, str]) -> Plain:
-    """Return where a pod with these addresses listens: at an address of IPv4, of IPv6, or at both."""
+    """Return the listening addresses of a pod: of IPv4, of IPv6, or of both."""
     four, six = families
     wanted = [four] * any(":" not in address for address in addresses)
     wanted += [six] * any(":" in address for address in addresses)
@@ -66,7 +66,7 @@ def listening_addresses(addresses: tuple[str, ...], port: int, families: tuple[s
 
 def _forwarding(inbound: InboundPort) -> list[Plain]:
     called = note(ORIGINAL_KEY, "%DOWNSTREAM_LOCAL_ADDRESS%") | {"shared_with_upstream": "TRANSITIVE"}
-    del called["factory_key"]  # its own
+    del called["factory_key"]  # this filter has a key of its own
     notes = [*source_notes(), called]
     proxy = typed(f"{NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix="capture", cluster=f"inbound/{inbound.port}")
     return [
@@ -87,23 +87,22 @@ def _host(address: str) -> Plain:
     return {"address_prefix": address, "prefix_len": 128 if ":" in address else 32}
 
 
-# The listener that a pod's outbound connections are redirected to.
-#
-# Where proxies of ours stand behind the address, the connection goes there inside mTLS, as TCP. Kubernetes chooses
-# the pod, as it would for anybody: the address stays what the application called, and what must be true is only that
-# whoever answers has an account that is behind it. Everything else goes where it was going, untouched.
+# The listener that gets a pod's outbound connections, which are redirected to it. If proxies of Eastgate are behind the
+# address, the connection goes there inside mTLS, as TCP. Kubernetes chooses the pod, as for every client: the address
+# stays that of the application's call, and the answering proxy only needs an identity behind it. All other connections
+# go to their destination unchanged.
 
 
 OUTBOUND_CAPTURE = 15001
 _PASSED = "passed"
-# Nothing that was redirected is addressed to loopback. A call of the proxy's own port is, and would never end.
-_BACK = "back"
+# A redirected connection never has a loopback address. A call of the proxy's own port does, and would loop.
+_LOOPING = "back"
 _LOOPBACK = ("127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedService:
-    """A port of a Service all of whose pods have a sidecar, and the identities of those."""
+    """A port of a Service whose pods all have a sidecar, and the identities of these pods."""
 
     name: str
     addresses: tuple[str, ...]
@@ -113,7 +112,7 @@ class CapturedService:
 
 @dataclass(frozen=True, slots=True)
 class CapturedAccount:
-    """The pods of one identity that have a sidecar, by their addresses. At `passed` ports it does not answer."""
+    """The pods of one identity that have a sidecar, by their addresses. Their `passed` ports have no sidecar."""
 
     identity: str
     addresses: tuple[str, ...]
@@ -122,14 +121,14 @@ class CapturedAccount:
 
 @dataclass(frozen=True, slots=True)
 class CapturedOutbound:
-    """What the proxies of pods know of the rest of the cluster: the same for all pods."""
+    """The part of the cluster that the proxies of pods know: the same for all pods."""
 
     services: tuple[CapturedService, ...] = ()
     accounts: tuple[CapturedAccount, ...] = ()
 
 
 def outbound_capture_resources(addresses: tuple[str, ...], outbound: CapturedOutbound) -> Iterator[XdsResource]:
-    """Yield the resources for the connections that a pod with these addresses makes."""
+    """Yield the resources for the outbound connections of a pod with these addresses."""
     clusters = {_service_name(service): service.identities for service in outbound.services}
     clusters |= {_account_name(account): frozenset({account.identity}) for account in outbound.accounts}
     for name, identities in sorted(clusters.items()):
@@ -137,12 +136,12 @@ def outbound_capture_resources(addresses: tuple[str, ...], outbound: CapturedOut
     yield cluster_resource(_PASSED, ORIGINAL)
     plain = {
         "name": "outbound",
-        # Only the pod itself is redirected to loopback: nobody else can act as this workload.
+        # Only the pod itself is redirected to loopback: no other process can act as this workload.
         **listening_addresses(addresses, OUTBOUND_CAPTURE, _LOOPBACK),
         "listener_filters": [
             filter_("original", typed("envoy.extensions.filters.listener.original_dst.v3.OriginalDst"))
         ],
-        "filter_chains": [*(_chain(name, name) for name in sorted((*clusters, _PASSED))), _chain(_BACK, "nowhere")],
+        "filter_chains": [*(_chain(name, name) for name in sorted((*clusters, _PASSED))), _chain(_LOOPING, "nowhere")],
     }
     listener: Any = message(listener_pb2.Listener, plain)
     _write_matcher(listener.filter_chain_matcher, outbound)
@@ -159,13 +158,13 @@ def _account_name(account: CapturedAccount) -> str:
 
 
 def _chain(name: str, cluster: str) -> Plain:
-    # A connection may be silent for as long as those at its ends like.
+    # Both ends of a connection may be silent without limit.
     proxy = typed(f"{NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix=name, cluster=cluster, idle_timeout="0s")
     return {"name": name, "filters": [filter_("proxy", proxy)]}
 
 
 def _write_matcher(matcher: Any, outbound: CapturedOutbound) -> None:
-    """Choose the chain by address, then by port."""
+    """Write a matcher that chooses the chain by address, then by port."""
     ports: dict[str, dict[int, str]] = {}
     others: dict[str, str] = {}
     for service in outbound.services:
@@ -179,7 +178,7 @@ def _write_matcher(matcher: Any, outbound: CapturedOutbound) -> None:
     tree = matcher.matcher_tree
     _write_input(tree.input, "DestinationIPInput")
     for address in _LOOPBACK:
-        _write_action(tree.exact_match_map.map[address], _BACK)
+        _write_action(tree.exact_match_map.map[address], _LOOPING)
     for address in sorted(ports):
         by_port = tree.exact_match_map.map[address]
         otherwise = others.get(address, _PASSED)

@@ -1,12 +1,11 @@
-"""Expressions that find faults in the certificate of a client that Envoy does not check itself.
+"""Expressions that find faults in a client's certificate that Envoy does not check itself.
 
-Envoy's SPIFFE validator does not look at the extended key usage: a certificate for servers alone would do for a client.
-Nor does it mind a signature with SHA-1, or a small RSA key; and where a client may do without a certificate, nobody
-looks whether it is one of an authority. Envoy has the certificate as PEM, in which all of them are found by how their
-bytes are encoded.
+Envoy's SPIFFE validator ignores the extended key usage: a certificate for servers alone would be accepted from a
+client. It also accepts a signature with SHA-1 and a small RSA key. If client certificates are optional, it accepts the
+certificate of a CA. Envoy has the certificate as PEM, and all these faults are visible in the encoded bytes.
 
-A certificate may say nothing of its purpose, or that it is for clients, alone or with another of the usual purposes
-(RFC 5280, id-kp). Anything else is taken to mean that it is not for clients.
+A certificate may have no purpose, or the purpose "client", alone or with another usual purpose (RFC 5280, id-kp). Any
+other list of purposes is refused.
 """
 
 from __future__ import annotations
@@ -22,10 +21,8 @@ from eastgate.envoy.config.spelling import STANDARD, bits, encodings
 from eastgate.envoy.config.typed import filter_, message, typed
 from eastgate.envoy.server.resources import SECRET, XdsResource
 
-# Builds the secrets of a proxy: its SVID, and the trust bundles.
-#
-# Each trust domain has its own roots, and Envoy's SPIFFE validator holds them apart: the CA of one domain cannot
-# vouch for another.
+# Builds the secrets of a proxy: its SVID, and the trust bundles. Each trust domain has its own roots, and Envoy's
+# SPIFFE validator separates them: the CA of one domain cannot sign for another.
 
 
 OPTIONAL_TRUST = "optional-trust"
@@ -43,15 +40,17 @@ def certificate_secret(name: str, chain: bytes, key: bytes) -> XdsResource:
 
 
 def client_ca_secret(name: str, roots: bytes) -> XdsResource:
-    """Build a secret with the CAs that certificates of clients must come from."""
+    """Build a secret with the CAs that sign the certificates of clients."""
     plain = {"name": name, "validation_context": {"trusted_ca": _inline(roots)}}
     return XdsResource(SECRET, name, serialize(message(secret_pb2.Secret, plain)))
 
 
 def optional_trust_secret(roots: bytes) -> XdsResource:
-    """Build the secret for clients that need not show a certificate: if they do, one of these roots has signed it.
+    """Build the secret for optional client certificates: a certificate that a client shows is signed by one of these
+    roots.
 
-    Envoy's SPIFFE validator would require one, and so would a test of names. So the roots are of one trust domain only.
+    Envoy's SPIFFE validator would require a certificate, and so would a test of names. So the roots are of one trust
+    domain only.
     """
     return client_ca_secret(OPTIONAL_TRUST, roots)
 
@@ -69,7 +68,7 @@ def _inline(content: bytes) -> dict[str, str]:
     return {"inline_bytes": base64.b64encode(content).decode()}
 
 
-CERTIFICATE = "%DOWNSTREAM_PEER_CERT%"  # as PEM, and that as it would be in a URL
+CERTIFICATE = "%DOWNSTREAM_PEER_CERT%"  # as PEM, and that in URL encoding
 
 _BEGIN, _BREAK = "-----BEGIN%20CERTIFICATE-----", "(?:%0A)?"  # lines break between groups of four characters
 _ANY = "(?:[0-9A-Za-z]|%2[BF])"
@@ -80,19 +79,19 @@ _PURPOSES = bytes.fromhex("0603551d25")  # id-ce-extKeyUsage
 _CRITICAL = bytes.fromhex("0101ff")
 _CONSTRAINTS = bytes.fromhex("0603551d13")  # id-ce-basicConstraints
 _USAGE = bytes.fromhex("0603551d0f")  # id-ce-keyUsage
-_USUAL = bytes.fromhex("06082b060105050703")  # id-kp, but for its last byte
+_USUAL_PURPOSE = bytes.fromhex("06082b060105050703")  # id-kp, without its last byte
 _CLIENTS = b"\x02"
-_MOST = 2
-_RSA = bytes.fromhex("06092a864886f70d010101050003")  # a key, but for its length
+_MAX_PURPOSES = 2
+_RSA = bytes.fromhex("06092a864886f70d010101050003")  # a key, without its length
 _ANY_BYTE = "?" * 8
-_LONG = bits(b"\x82") + 2 * _ANY_BYTE + bits(b"\x00\x30")  # 256 bytes or more, of which the modulus may have fewer
+_LONG = bits(b"\x82") + 2 * _ANY_BYTE + bits(b"\x00\x30")  # 256 bytes or more; the modulus may have fewer
 _SHORT = (
     "0???????",
     bits(b"\x81"),
     *(
         _LONG + sequence + bits(modulus)
         for sequence in (bits(b"\x81") + _ANY_BYTE, bits(b"\x82") + 2 * _ANY_BYTE)
-        for modulus in (b"\x02\x81", b"\x02\x82\x01\x00")  # with 2,048 bits it has 257, as it is not negative
+        for modulus in (b"\x02\x81", b"\x02\x82\x01\x00")  # a 2,048-bit modulus has 257 bytes, since it is positive
     ),
 )
 _OLD_SIGNATURES = (
@@ -104,16 +103,16 @@ _OLD_SIGNATURES = (
 def _for_clients() -> Iterator[str]:
     """Yield the extension, with the client's purpose at any position of a list of purposes."""
     for critical in (b"", _CRITICAL):
-        for length in range(1, _MOST + 1):
-            size = length * (len(_USUAL) + len(_CLIENTS))
+        for length in range(1, _MAX_PURPOSES + 1):
+            size = length * (len(_USUAL_PURPOSE) + len(_CLIENTS))
             head = bits(_PURPOSES + critical + bytes([0x04, size + 2, 0x30, size]))
             for position in range(length):
                 ends = (bits(_CLIENTS) if index == position else "?" * 8 for index in range(length))
-                yield head + "".join(bits(_USUAL) + end for end in ends)
+                yield head + "".join(bits(_USUAL_PURPOSE) + end for end in ends)
 
 
 def _of_authorities() -> Iterator[str]:
-    """Yield the extensions of a certificate that may sign others, or lists of revoked ones, by what they say."""
+    """Yield the encoded extensions of a certificate that may sign certificates or revocation lists."""
     for critical in (b"", _CRITICAL):
         constraints = bits(_CONSTRAINTS + critical + b"\x04") + _ANY_BYTE + bits(b"\x30") + _ANY_BYTE
         yield constraints + bits(bytes.fromhex("0101ff"))

@@ -18,10 +18,16 @@ from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, ROUTE, XdsResour
 ORIGINAL: Plain = {"type": "ORIGINAL_DST", "lb_policy": "CLUSTER_PROVIDED"}
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 HTTP2: Plain = {"http2_protocol_options": {}}
-_MOST = 100_000  # Envoy's default of 1,024 connections would refuse callers that policies allow
-_LIMITS = {"max_connections": _MOST, "max_pending_requests": _MOST, "max_requests": _MOST}
-_CONNECT = "15s"  # with the handshake, of a proxy that may be busy
-_IDLE = "5s"  # callers of one identity share connections to the application, and nobody else: most idle ones stay idle
+_MAX_CONNECTIONS = 100_000  # Envoy's default of 1,024 connections would refuse allowed callers
+_LIMITS = {
+    "max_connections": _MAX_CONNECTIONS,
+    "max_pending_requests": _MAX_CONNECTIONS,
+    "max_requests": _MAX_CONNECTIONS,
+}
+_CONNECT_TIMEOUT = "15s"  # including the handshake, for a busy proxy
+_IDLE_TIMEOUT = (
+    "5s"  # only callers of one identity share connections to the application: most idle ones are never used again
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ def every_authority(addresses: Iterable[str], port: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A port of a Service, as its callers reach it: the proxies behind it, and their identities.
+    """A port of a Service for its callers: the proxies behind it, and their identities.
 
     The endpoints are sidecars, or all are ends of tunnels.
     """
@@ -81,9 +87,9 @@ class Upstream:
 
 
 def cluster_resource(name: str, plain: Plain) -> XdsResource:
-    """Return a cluster with the limits that all have."""
+    """Return a cluster with the common limits."""
     limits = {"thresholds": [_LIMITS]}
-    config: Plain = {"name": name, "connect_timeout": _CONNECT, "circuit_breakers": limits, **plain}
+    config: Plain = {"name": name, "connect_timeout": _CONNECT_TIMEOUT, "circuit_breakers": limits, **plain}
     return XdsResource(CLUSTER, name, serialize(message(cluster_pb2.Cluster, config)))
 
 
@@ -111,7 +117,7 @@ def _virtual_host(name: str, domains: list[str], cluster: str) -> Plain:
 
 @lru_cache(maxsize=4096)
 def internal_cluster(listener: str) -> XdsResource:
-    """Return the cluster of a listener of the same proxy; what was noted about the caller goes along."""
+    """Return the cluster of a listener of the same proxy. Notes about the caller are passed along."""
     return cluster_resource(listener, internal(listener, listener))
 
 
@@ -123,7 +129,7 @@ def inside() -> Plain:
 
 
 def internal(name: str, listener: str) -> Plain:
-    """Return what makes a cluster lead to an internal listener."""
+    """Return the configuration of a cluster that leads to an internal listener."""
     address = {"envoy_internal_address": {"server_listener_name": listener}}
     assignment = {"cluster_name": name, "endpoints": [{"lb_endpoints": [_endpoint(address)]}]}
     return {"type": "STATIC", "load_assignment": assignment, "transport_socket": inside()}
@@ -131,7 +137,7 @@ def internal(name: str, listener: str) -> Plain:
 
 @lru_cache(maxsize=4096)
 def app_resources(port: str | int, app: SocketAddress) -> tuple[XdsResource, ...]:
-    """Return the cluster of the application behind a port, and its routes. It is spoken to as its callers speak."""
+    """Return the cluster of the application behind a port, and its routes. It uses the callers' version of HTTP."""
     cluster, routes = _app(port, {"type": "EDS", "eds_cluster_config": {"eds_config": ADS}})
     return cluster, _endpoints(cluster.name, [app]), routes
 
@@ -144,14 +150,14 @@ def tunnelled_app_resources(port: str, listener: str) -> tuple[XdsResource, ...]
 
 @lru_cache(maxsize=1)
 def original_app_resources() -> tuple[XdsResource, ...]:
-    """Return the cluster of the application at whatever port was called, and its routes."""
+    """Return the cluster of the application at the originally called port, and its routes."""
     return _app(ANY_PORT, ORIGINAL)
 
 
 def _app(port: str | int, config: Plain) -> tuple[XdsResource, XdsResource]:
     name = f"app/{port}"
     both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
-    idle = {"idle_timeout": _IDLE}
+    idle = {"idle_timeout": _IDLE_TIMEOUT}
     options = {_OPTIONS: typed(_OPTIONS, use_downstream_protocol_config=both, common_http_protocol_options=idle)}
     cluster = cluster_resource(name, {**config, "typed_extension_protocol_options": options})
     return cluster, _route(f"requests/{port}", [_virtual_host("app", ["*"], name)])
@@ -170,9 +176,9 @@ def upstream_resources(upstreams: Iterable[Upstream], source: str | None) -> Ite
 def service_resources(
     name: str, upstream: Upstream, source: str | None, *, http2: bool = False
 ) -> tuple[XdsResource, ...]:
-    """Return the cluster of a Service's port, over mTLS, verified by the account that each sidecar should have.
+    """Return the cluster of a Service's port, over mTLS. Each sidecar must prove its expected account.
 
-    `source` is the address to call them from, which identifies the workload to them; None: any.
+    `source` is the address to call from, which identifies the workload to the sidecars; None: any.
     """
     bound = {"upstream_bind_config": {"source_address": {"address": source, "port_value": 0}}} if source else {}
     transport = inside() if upstream.tunnels else filter_("tls", mutual_tls(upstream.identities))
@@ -206,5 +212,5 @@ def mutual_tls(identities: Iterable[str], secret: str = SVID) -> Plain:
 
 
 def options(protocol: Plain) -> Plain:
-    """Return what a cluster says of the version of HTTP that it speaks."""
+    """Return the options of a cluster for its version of HTTP."""
     return {"typed_extension_protocol_options": {_OPTIONS: typed(_OPTIONS, explicit_http_config=protocol)}}

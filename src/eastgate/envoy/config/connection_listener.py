@@ -1,8 +1,8 @@
-"""The listener that decides who may connect: every caller has a filter chain of its own, or is refused.
+"""The listener that decides about connections: every allowed caller has a filter chain of its own.
 
-Filter chains of callers who are allowed say nothing about policies: they stay the same, and their connections open, for
-as long as the caller may connect, whichever rule allows it. Unknown callers share a chain, until a policy names one of
-them. Removing a chain closes the connections on it, and no others.
+Filter chains of allowed callers do not depend on the deciding rule. They stay the same, and their connections open,
+until the caller may no longer connect. Unknown callers share a chain, until a policy names one of them. Removing a
+chain closes its connections, and no others.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from eastgate.ir.symbolic.trees import Entry, choice, flatten
 
 
 def connection_listener(inbound: InboundPort, plan: PortPlan) -> Any:
-    """Build the listener that decides who may connect."""
+    """Build the listener that decides about connections."""
     chains = _Chains(inbound)
     if plan.raw is None:
         matcher = caller_matcher(chains.name_chains(plan.connect, "app"), _chain)
@@ -59,7 +59,7 @@ def connection_listener(inbound: InboundPort, plan: PortPlan) -> Any:
 
 
 def closing_connection_listener(inbound: InboundPort) -> Any:
-    """Build a listener in place of `connection_listener` that refuses everybody. It is as simple as can be."""
+    """Build a listener in place of `connection_listener` that refuses all callers. It is as simple as possible."""
     chain = _Chains(inbound)
     chain.name_closing_chain(ProxyVerdict(False, 0, NOT_ENFORCED))
     listener: Any = message(listener_pb2.Listener, _plain_listener(inbound))
@@ -79,7 +79,7 @@ def _chain(to: Any, verdict: ProxyVerdict) -> None:
 
 
 def _join_allowed(entries: Iterable[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVerdict]]:
-    """Join consecutive entries that allow into one, but for those of one address each."""
+    """Join consecutive allowing entries into one, except those of a single address."""
     for (allowed, host), run in groupby(entries, key=lambda entry: (entry.end.allowed, _only_host(entry.when))):
         if allowed and host is None:
             lines = list(run)
@@ -89,7 +89,7 @@ def _join_allowed(entries: Iterable[Entry[ProxyVerdict]]) -> Iterator[Entry[Prox
 
 
 def _only_host(predicate: Predicate) -> str | None:
-    """Return the only source address for which a predicate holds; None where that is none or several."""
+    """Return the only source address for which a predicate holds; None for none or several."""
     match predicate:
         case Is(attribute, InNetwork((network,))) if attribute == ADDRESS and network.num_addresses == 1:
             return str(network.network_address)
@@ -103,7 +103,7 @@ class _Chains:
     def __init__(self, inbound: InboundPort) -> None:
         self._inbound = inbound
         self._chains: dict[str, Any] = {}
-        self._filters: dict[str, Any] = {}  # of the allowing chains, by the cluster that they lead to
+        self._filters: dict[str, Any] = {}  # filters of the allowing chains, by the cluster that they lead to
 
     def every(self) -> list[Any]:
         """Return all chains, in the order of their names."""
@@ -111,7 +111,7 @@ class _Chains:
 
     def name_chains(self, decided: ByCaller[Node], leads_to: str) -> ByCaller[Node]:
         """Return the same decisions, with the names of filter chains as verdicts."""
-        refusals: dict[ProxyVerdict, Node] = {}  # most callers are refused for the same reason, by the same chain
+        refusals: dict[ProxyVerdict, Node] = {}  # most callers are refused for one reason, by one chain
 
         def named(caller: CallerCell, node: Node) -> Node:
             if not isinstance(node, ProxyVerdict) or node.allowed:
@@ -125,13 +125,14 @@ class _Chains:
     def _node(self, node: Node, caller: CallerCell, leads_to: str) -> Node:
         """Name the chain of each entry. Consecutive entries that allow are one: they lead to the same cluster.
 
-        A chain is the caller's own. Where the address decides, its name also depends on all that was asked about it so
-        far. A chain for one address depends on that alone: whatever becomes of others, it stays.
+        A chain belongs to one caller. If the address decides, the chain's name also depends on all tests before it. A
+        chain for one address depends on that address alone, so that changes of other entries do not close its
+        connections.
         """
         asked = blake2b(digest_size=6)
         tests: list[tuple[Predicate, Node]] = []
         own = self._name_of(caller, leads_to)
-        hosts: set[str] | None = set()  # that were asked for; None: something else was, too
+        hosts: set[str] | None = set()  # tested addresses; None after any other test
         for when, end in _join_allowed(flatten(node)):
             host = _only_host(when) if hosts is not None else None
             if hosts is not None and host is not None and host not in hosts:
@@ -148,7 +149,7 @@ class _Chains:
         return choice(tests[:-1], tests[-1][1])
 
     def _name_of(self, caller: CallerCell, leads_to: str) -> str:
-        """Name a caller's chain. Under another name it is another chain: connections on the old one are closed."""
+        """Return the name of a caller's chain. Under a new name, connections on the old chain are closed."""
         ended = self._inbound.ended.get(str(caller)) if leads_to == "requests" else None
         return f"{leads_to}:{caller}" + (f"~{ended}" if ended else "")
 
@@ -161,7 +162,7 @@ class _Chains:
         return name
 
     def name_closing_chain(self, verdict: ProxyVerdict) -> str:
-        """Name the chain that closes at once, and logs why."""
+        """Add the chain that closes a connection at once and logs the reason; return its name."""
         name = f"closed:{verdict.name}"
         if name not in self._chains:
             inbound = self._inbound
@@ -182,11 +183,12 @@ class _Chains:
 
 @cache
 def _noting_filter(of_gateway: bool, at_waypoint: bool) -> Any:
-    """Note what is known of a caller for the listener that reads HTTP. Only who it is goes further, and at a waypoint
-    the address.
+    """Build the filter that notes the caller for the listener that reads HTTP.
 
-    What goes further is part of what connections to the application are told apart by: those of one identity share
-    them, and no others.
+    Only the identity is passed further, and at a waypoint the address.
+
+    Connections to the application are distinguished by the notes that are passed further. So callers of one identity
+    share connections, and other callers do not.
     """
     further = {PEER_KEY, *((ADDRESS_KEY,) if at_waypoint else ())}
     keys = (ADDRESS_KEY, SOURCE_KEY, *((SNI_KEY, CERTIFICATE_KEY) if of_gateway else ()), PEER_KEY)

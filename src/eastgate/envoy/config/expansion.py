@@ -1,8 +1,8 @@
-"""Lists of tests of which some exclude many tools: two levels of rules for one caller make such.
+"""Lists of tests with exclusions of many tools, as two levels of rules for one caller produce them.
 
-What the first level denies is whatever is none of the many tools that it allows, and Envoy would compare each of them.
-So the whole list is written once for each tool that it names, with only what is left to ask of that tool, and once for
-all others: one look-up leads to the list of a tool.
+The first level denies every tool except the many that it allows, and Envoy would compare each of them. So the whole
+list is written once for each named tool, with only the remaining tests for that tool, and once for all others. One
+look-up then leads to the list of a tool.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from eastgate.envoy.plan import Node, ProxyVerdict
 from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Not, OneOf, Or, Predicate, rewrite
 from eastgate.ir.attributes import Attribute
 
-_FEWEST = 6  # texts that are excluded, for which it is worth it
-_MOST_TESTS = 400_000  # in all lists together
+_MIN_EXCLUDED_TEXTS = 6  # excluded texts; with fewer, a plain list is as good
+_MAX_TESTS = 400_000  # in all lists together
 
 Test: TypeAlias = tuple[Predicate, Node]
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The tests for each text of an attribute, of which one always holds, and those for whatever is none of them."""
+    """The tests for each text of an attribute (the last test always holds), and the tests for all other texts."""
 
     entries: dict[str, list[Test]]
     others: list[Test]
 
 
 def compared_texts(predicate: Predicate, attribute: Attribute) -> frozenset[str] | None:
-    """Return the texts that a predicate compares an attribute with, if it does so: with no other does it hold."""
+    """Return the only texts of an attribute for which a predicate can hold; None if it does not compare it."""
     for part in predicate.parts if isinstance(predicate, And) else (predicate,):
         if isinstance(part, Is) and part.attribute is attribute and isinstance(part.matcher, OneOf) and not part.joined:
             return frozenset(map(str, part.matcher.values))
@@ -38,7 +38,7 @@ def compared_texts(predicate: Predicate, attribute: Attribute) -> frozenset[str]
 
 
 def expand(tests: Sequence[Test], otherwise: Node, attribute: Attribute) -> Expansion | None:
-    """Expand a list by the texts of an attribute, where some tests exclude many of them; else return None."""
+    """Expand a list by the texts of an attribute, if a test excludes many of them; otherwise return None."""
     if not isinstance(otherwise, ProxyVerdict) or not any(_excludes_many(when, attribute) for when, _ in tests):
         return None
     narrowing = _Narrowing(attribute)
@@ -53,7 +53,7 @@ def expand(tests: Sequence[Test], otherwise: Node, attribute: Attribute) -> Expa
             texts = narrowing.mentioned(when)
         for text in texts:
             by_text.setdefault(text, []).append(number)
-    if len(by_text) * (len(common) + 2) > _MOST_TESTS:
+    if len(by_text) * (len(common) + 2) > _MAX_TESTS:
         return None
 
     def listed(numbers: Iterable[int], text: str | None) -> Iterator[Test]:
@@ -73,7 +73,7 @@ def expand(tests: Sequence[Test], otherwise: Node, attribute: Attribute) -> Expa
 
 def _excludes_many(predicate: Predicate, attribute: Attribute) -> bool:
     parts = predicate.parts if isinstance(predicate, And) else (predicate,)
-    return any(isinstance(part, Not) and _count(part.part, attribute) >= _FEWEST for part in parts)
+    return any(isinstance(part, Not) and _count(part.part, attribute) >= _MIN_EXCLUDED_TEXTS for part in parts)
 
 
 def _count(predicate: Predicate, attribute: Attribute) -> int:
@@ -81,7 +81,7 @@ def _count(predicate: Predicate, attribute: Attribute) -> int:
 
 
 def _alternatives(predicate: Predicate) -> Iterator[Predicate]:
-    """Yield all parts of which ANY must hold, those of alternatives among them too."""
+    """Yield all alternatives of a predicate, including nested ones."""
     if isinstance(predicate, Or):
         for part in predicate.parts:
             yield from _alternatives(part)
@@ -97,14 +97,14 @@ class _Narrowing:
         self._sorted: dict[int, tuple[Or, Mapping[str, list[Predicate]], list[Predicate]]] = {}
 
     def texts_of(self, predicate: Predicate) -> frozenset[str] | None:
-        """Return the only texts with which a predicate can hold; None where it can with any."""
+        """Return the only texts for which a predicate can hold; None if it can hold for any."""
         if not isinstance(predicate, Or):
             return compared_texts(predicate, self._attribute)
         by_text, rest = self._by_text(predicate)
         return None if rest else frozenset(by_text)
 
     def mentioned(self, predicate: Predicate) -> frozenset[str]:
-        """Return the texts with which a predicate may come out otherwise than with others."""
+        """Return the texts that the result of a predicate depends on."""
         match predicate:
             case Or():
                 by_text, rest = self._by_text(predicate)
@@ -117,7 +117,7 @@ class _Narrowing:
                 return compared_texts(predicate, self._attribute) or frozenset()
 
     def residual(self, predicate: Predicate, text: str | None) -> Predicate:
-        """Return what is left to ask where the attribute is that text; None: where it is no text that is mentioned."""
+        """Return the residual of a predicate for a text of the attribute; None: for a text that no test names."""
 
         def atom(asked: Is | Computed) -> Predicate:
             texts = compared_texts(asked, self._attribute)

@@ -1,9 +1,9 @@
--- Leads requests of a gateway to their destinations, and notes what policies look at.
--- Before this stand: GATEWAY, its name and port; TLS, whether clients speak it; SESSION_KEY; RULES, the destinations of
--- each rule that routing may name, with their weights; DESTINATIONS, what is done at each; and the modules `requests` and
--- `sessions`. What is noted of a request is `eastgate.*` in filter state; headers of that name carry it to the
--- authorizer, and no client can send one. `eastgate.waiting` is where a request would go whose body is still awaited: it
--- is logged, and decides nothing.
+-- Sends requests of a gateway to their destinations, and notes the values that policies look at.
+-- Defined before this script: GATEWAY, its name and port; TLS, whether clients use it; SESSION_KEY; RULES, the
+-- destinations of each rule of the routing, with their weights; DESTINATIONS, the description of each; and the modules
+-- `requests` and `sessions`. Notes about a request are `eastgate.*` in filter state. Headers of that name carry them to
+-- the authorizer, and no client can send one. `eastgate.waiting` is the possible destination of a request whose body is
+-- still awaited: it is logged, and decides nothing.
 
 local UNCLEAR = "unclear"
 local RESPONSE = "notifications/response"  -- a response to the server is decided like a notification
@@ -11,34 +11,34 @@ local RESPONSE = "notifications/response"  -- a response to the server is decide
 local bound = sessions.new(SESSION_KEY)
 math.randomseed(os.time() + (tonumber(tostring({}):match("0x(%x+)") or "0", 16) % 2147483647))
 
--- Who calls: by the certificate; by a token where there is none.
+-- The caller: by its certificate, or else by its token.
 local function peer_of(state)
   local peer = state:get("eastgate.peer")
   if peer and peer ~= "-" and peer ~= "none" then return peer end
   return state:get("eastgate.token") or "none"
 end
 
--- Returns the name in the handshake; empty where there is none. What cannot be a host is as good as none.
+-- Returns the server name in the handshake; empty for none. A text that cannot be a host counts as none.
 local function sni_of(state)
   local name = state:get("eastgate.sni") or "-"
   return name ~= "-" and name:match("^[%w._-]+$") or ""
 end
 
--- Returns where a request goes, for the authorizer.
+-- Returns the destination of a request, for the authorizer.
 local function target_of(destination) return GATEWAY .. " " .. destination end
 
--- Returns the certificate that the client has shown; Envoy writes "-" where there is none.
+-- Returns the certificate of the client; Envoy writes "-" if there is none.
 local function certificate_of(state)
   local certificate = state:get("eastgate.certificate")
   return (certificate and certificate ~= "-") and certificate or ""
 end
 
--- A session is a caller's own, with one server, through one gateway.
+-- A session belongs to one caller, one server and one gateway.
 local function scope_of(backend) return GATEWAY:gsub(":%d+$", "") .. " " .. backend end
 
 -- Routing
 
--- Returns the destination that the session of a request is with; nil where it has none.
+-- Returns the destination of the session of a request, or nil.
 local function continued(destinations, headers, peer)
   if #destinations < 2 or headers:getNumValues("mcp-session-id") ~= 1 then return nil end
   local token = headers:get("mcp-session-id")
@@ -68,15 +68,15 @@ local function routed(handle)
   local destinations = RULES[rule]
   if not destinations then return rule end
   local id = continued(destinations, handle:headers(), peer_of(info:filterState())) or draw(destinations)
-  -- Over HTTP/2 Envoy would pass an upgrade on as a CONNECT, and no longer as what is decided here.
+  -- Over HTTP/2 Envoy would forward an upgrade as a CONNECT, and not as the request that is decided here.
   if (DESTINATIONS[id] or {}).http2 and handle:headers():get("upgrade") then return UNCLEAR end
   return id
 end
 
 -- Messages
 
--- Returns what is in the body of a request: a message and "read", several ("batch"), none, or what cannot be read.
--- Waiting for the body ends the life of everything that was taken from the handle before.
+-- Returns the state of the body of a request: "read" and its message, "batch" for several, "none", or "unread".
+-- Waiting for the body invalidates all objects that were taken from the handle before.
 local function read_message(handle)
   if handle:headers():get("upgrade") then return "unread" end
   local body = handle:body()
@@ -94,7 +94,7 @@ local function note_message(handle, message)
   if message.kind == "request" then info:dynamicMetadata():set("eastgate.mcp", "id", message.id) end
 end
 
--- Returns why the session of a request is refused, if it is.
+-- Returns the reason why the session of a request is refused, or nil.
 local function take_session(headers, peer, backend)
   local session = bound.take(headers, peer, scope_of(backend))
   if session == "bad" then return "bad-session" end
@@ -117,7 +117,7 @@ function envoy_on_request(handle)
   if destination.backend then
     local refused = take_session(headers, peer, destination.backend)
     if refused == "bad-session" or state_of_message ~= "unread" then state_of_message = refused or state_of_message end
-    headers:remove("last-event-id")  -- it would replay answers that were meant for a request of before
+    headers:remove("last-event-id")  -- it would replay answers to an earlier request
   end
   if destination.tools then headers:remove("accept-encoding") end
   state:set("eastgate.message", "envoy.string", state_of_message)
@@ -165,7 +165,7 @@ local function filter_tools(handle)
   handle:headers():replace("content-length", tostring(handle:body(true):setBytes(filtered)))
 end
 
--- Whether an answer may hold a list of tools; that to a batch may, whatever is in the batch.
+-- Returns whether an answer may have a list of tools; the answer to any batch may.
 local function may_list(state, status)
   local asked = state:get("eastgate.mcp.method") == "tools/list" or state:get("eastgate.message") == "batch"
   return asked and status:sub(1, 1) == "2"

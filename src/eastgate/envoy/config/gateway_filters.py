@@ -1,11 +1,12 @@
 """The HTTP filters of a gateway's port.
 
-attributes...  notes what is looked at, as at a sidecar; a token that is an identity goes to the authorizer only
+attributes...  notes the values that policies look at, as at a sidecar; a token that proves an identity goes only to
+               the authorizer
 route          names the rule that routing chooses; it decides nothing
-steer          draws a destination of that rule, reads the message, notes both, and leads the request there; it filters
-               lists of tools in answers
+steer          draws a destination of that rule, reads the message, notes both, and sends the request there; it filters
+               tool lists in answers
 requests       decides
-ask            asks the authorizer, where `requests` leaves the decision to it
+ask            asks the authorizer, if `requests` leaves the decision to it
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from eastgate.envoy.server.resources import XdsResource
 from eastgate.reading.mcp.messages import METHODS
 from eastgate.reading.mcp.requests import OVERRIDES
 
-# Modules in Lua for Envoy. Each is a statement that defines a local variable, to be put in front of a script.
+# Lua modules for Envoy. Each is a statement that defines a local variable, and is put in front of a script.
 
 
 def messages_lua() -> str:
@@ -53,10 +54,10 @@ def requests_lua() -> str:
 
 
 def sessions_lua() -> str:
-    """Return the module `sessions`: session ids that only the agent they were given to can use, for one server only.
+    """Return the module `sessions`: session ids that are valid only for one agent and one server.
 
-    The gateway keeps no sessions. It hands `<id>.<tag>` to the client, and takes that back from the same peer for the
-    same backend only: the tag is a truncated HMAC of all three.
+    The gateway keeps no sessions. It gives `<id>.<tag>` to the client, and accepts it only from the same peer for the
+    same backend: the tag is a truncated HMAC of all three.
     """
     return _source("sessions.lua")
 
@@ -69,17 +70,17 @@ def _source(name: str) -> str:
     return files("eastgate.reading.mcp").joinpath(name).read_text("utf-8")
 
 
-AUTHORIZER, TOOLS = "authorizer", "tools"  # the clusters of the authorizer: what it decides, and lists of tools
-OWN_HEADERS = "x-eastgate-"  # headers that carry what was noted to the authorizer
+AUTHORIZER, TOOLS = "authorizer", "tools"  # the clusters of the authorizer: for decisions, and for tool lists
+OWN_HEADERS = "x-eastgate-"  # prefix of headers that carry notes to the authorizer
 _ROUTE, _STEER, _ASK = "route", "steer", "ask"  # the names of filters
 LARGEST_MESSAGE = 1 << 20  # bytes
-_PATIENCE = "30s"  # with the authorizer, which waits for others
+_AUTHORIZER_TIMEOUT = "30s"  # for the authorizer, which may itself wait
 _CEL = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
-_MCP = "eastgate.mcp"  # dynamic metadata: the id of a message, as it is written
+_MCP = "eastgate.mcp"  # dynamic metadata: the id of a message, as written
 
 
 def gateway_filters(inbound: InboundPort) -> list[Plain]:
-    """Return the filters of a port, but for the router."""
+    """Return the filters of a port, without the router."""
     return [
         *noting_filters(inbound, CARRIER),
         discovered(filter_name(inbound.name, _ROUTE), f"{HTTP}.rbac.v3.RBAC"),
@@ -92,7 +93,7 @@ def gateway_filters(inbound: InboundPort) -> list[Plain]:
 def gateway_resources(plan: GatewayPlan, session_key: str, tokens: TokenIdentity | None = None) -> list[XdsResource]:
     """Return the configurations of those filters that depend on routes and policies.
 
-    `session_key` is the secret by which session ids are bound to callers.
+    `session_key` is the secret that binds session ids to callers.
     """
     port, policies = plan.port.port, plan.port.policies
     return [
@@ -104,7 +105,7 @@ def gateway_resources(plan: GatewayPlan, session_key: str, tokens: TokenIdentity
 
 
 def _routing_rules(plan: GatewayPlan) -> Message:
-    """Build the filter that names the rule of a request: a shadow, which lets everything through."""
+    """Build the filter that names the rule of a request: a shadow rule, which allows every request."""
     matcher = node_matcher(plan.routing, write_action)
     if plan.fields:
         unclear = ProxyVerdict(True, 200, UNCLEAR_ROUTE)
@@ -133,7 +134,7 @@ def _weighted(destination: GatewayDestination) -> str:
 
 
 def _described(destination: GatewayDestination) -> str:
-    """Say what is done at a destination. MCP servers have sessions; messages are read where policies look at them."""
+    """Return the script's description of a destination. MCP servers have sessions; policies may need the message."""
     flags = {
         "messages": destination.reads_messages,
         "tools": destination.filters_tools,
@@ -161,7 +162,7 @@ def _script() -> str:
 
 
 def _ask_filter() -> Plain:
-    """Ask the authorizer, where the decision was left to it. Without an answer it is no."""
+    """Build the filter that asks the authorizer, if the decision is left to it. Without an answer, it denies."""
     asked = {
         "filter": "envoy.filters.http.rbac",
         "path": [{"key": "enforced_effective_policy_id"}],
@@ -172,23 +173,23 @@ def _ask_filter() -> Plain:
         typed(
             f"{HTTP}.ext_authz.v3.ExtAuthz",
             transport_api_version="V3",
-            grpc_service={"envoy_grpc": {"cluster_name": AUTHORIZER}, "timeout": _PATIENCE},
+            grpc_service={"envoy_grpc": {"cluster_name": AUTHORIZER}, "timeout": _AUTHORIZER_TIMEOUT},
             failure_mode_allow=False,
             status_on_error={"code": "ServiceUnavailable"},
             filter_enabled_metadata=asked,
             with_request_body={
-                "max_request_bytes": LARGEST_MESSAGE + 1,  # of so many bytes nobody knows whether more follow
+                "max_request_bytes": LARGEST_MESSAGE + 1,  # at this size, the body may be incomplete
                 "allow_partial_message": True,
                 "pack_as_bytes": True,
             },
-            encode_raw_headers=True,  # else several values of a header come as one
+            encode_raw_headers=True,  # otherwise several values of a header are joined
             clear_route_cache=False,
         ),
     )
 
 
 def asking(destination: GatewayDestination) -> Plain:
-    """Return what a route says of asking: without a need for bodies, a request that goes on for ever is not held up."""
+    """Return a route's options for asking. Without a need for bodies, an endless request is not delayed."""
     if destination.shows_body:
         return {}
     without = typed(f"{HTTP}.ext_authz.v3.ExtAuthzPerRoute", check_settings={"disable_request_body_buffering": True})

@@ -24,9 +24,9 @@ def gateway_port_resources(
     filters: Iterable[XdsResource],
     answers_messages: bool = True,
 ) -> Iterator[XdsResource]:
-    """Yield the resources of a port: its listeners, what decides there, and its routes.
+    """Yield the resources of a port: its listeners, its decisions, and its routes.
 
-    `answers_messages`: a message that is denied is answered by a JSON-RPC error, not by a plain status.
+    `answers_messages`: a denied message gets a JSON-RPC error, not a plain status.
     """
     yield internal_cluster(f"connections/{inbound.name}")
     yield internal_cluster(f"requests/{inbound.name}")

@@ -1,4 +1,4 @@
-"""Where a gateway sends requests: a route for each destination, and the clusters behind them."""
+"""The destinations of a gateway: a route for each, and the clusters behind them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from eastgate.envoy.config.typed import Plain, filter_, message, typed
 from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.envoy.server.resources import ROUTE, XdsResource
 
-# Filters of Gateway API's routes in Envoy's words.
+# Filters of Gateway API's routes, in Envoy's form.
 
 
 _SET, _ADD = "OVERWRITE_IF_EXISTS_OR_ADD", "APPEND_IF_EXISTS_OR_ADD"
@@ -40,7 +40,7 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 
 
 def header_changes(filters: Iterable[RouteFilter]) -> Plain:
-    """Return what filters change of headers, in the order in which they stand."""
+    """Return the changes of headers by filters, in their order."""
     changes: Plain = {}
     for each in filters:
         if not isinstance(each, HeaderModifier):
@@ -54,18 +54,18 @@ def header_changes(filters: Iterable[RouteFilter]) -> Plain:
 
 
 def _header(name: str, value: str, action: str) -> Plain:
-    escaped = value.replace("%", "%%")  # Envoy would look for operators
+    escaped = value.replace("%", "%%")  # Envoy would interpret operators
     return {"header": {"key": name, "value": escaped}, "append_action": action, "keep_empty_value": True}
 
 
 def rewrite_action(rewrite: UrlRewrite, prefix: str | None) -> Plain:
-    """Return what a rewrite changes of a forwarded request."""
+    """Return the changes of a forwarded request by a rewrite."""
     action: Plain = {"host_rewrite_literal": rewrite.hostname} if rewrite.hostname is not None else {}
     return action | _path_change(rewrite.path, prefix)
 
 
 def redirect_action(redirect: Redirect, prefix: str | None, scheme: str, port: int) -> Plain:
-    """Return the redirect that a gateway answers with. `scheme` and `port` are those that requests came in by."""
+    """Return the redirect that a gateway answers with. `scheme` and `port` are those of the requests."""
     action: Plain = {"response_code": _RESPONSE_CODES[redirect.status], **_path_change(redirect.path, prefix)}
     if redirect.path is not None and not redirect.path.prefix:
         del action["regex_rewrite"]
@@ -75,14 +75,14 @@ def redirect_action(redirect: Redirect, prefix: str | None, scheme: str, port: i
     if redirect.hostname is not None:
         action["host_redirect"] = redirect.hostname
     new_port = redirect.port or (_USUAL_PORTS[redirect.scheme] if redirect.scheme is not None else port)
-    keeps_port = redirect.hostname is None and port not in _USUAL_PORTS.values()  # that of the request's host
+    keeps_port = redirect.hostname is None and port not in _USUAL_PORTS.values()  # the port of the request's host
     if keeps_port or new_port != _USUAL_PORTS[redirect.scheme or scheme]:
         action["port_redirect"] = new_port
     return action
 
 
 def _path_change(path: PathModifier | None, prefix: str | None) -> Plain:
-    """Return the change of a path, all of it or its prefix. A query stays."""
+    """Return the change of a path, all of it or its prefix. The query stays."""
     if path is None:
         return {}
     if not path.prefix:
@@ -98,12 +98,12 @@ def _regex(pattern: str, substitution: str) -> Plain:
 
 
 def _literal(text: str) -> str:
-    """Return a text for the place of a match, in which a backslash refers to a group."""
+    """Return a literal text for a replacement, in which a backslash refers to a group."""
     return text.replace("\\", "\\\\")
 
 
 def timeouts(routed: Routed | None) -> Plain:
-    """Return the time limits of a rule. Without them a request may take as long as it takes: streams are requests."""
+    """Return the time limits of a rule. Without them a request may take any time: streams are requests."""
     rule = routed.spec if routed is not None else None
     if not isinstance(rule, RouteRule | GrpcRule):
         return {"timeout": "0s"}
@@ -112,9 +112,9 @@ def timeouts(routed: Routed | None) -> Plain:
 
 
 _DESTINATION = "x-eastgate-destination"
-_NOT_DONE = {"status": 500, "body": {"inline_string": "the gateway cannot do what the route says\n"}}
+_NOT_DONE = {"status": 500, "body": {"inline_string": "the gateway does not support this route\n"}}
 _NO_SERVER = {"status": 503, "body": {"inline_string": "no server is behind the route\n"}}
-# To the authorizer, and no further.
+# The headers go to the authorizer only.
 _CARRIED = ("address", "authorization", "certificate", "destination", "sni", "source", "target")
 
 
@@ -127,18 +127,18 @@ class ExternalHost:
 
     @property
     def name(self) -> str:
-        """Return the name of its cluster."""
+        """Return the name of the cluster of the server."""
         return f"host/{self.host}/{self.port}"
 
     @property
     def speaks_tls(self) -> bool:
-        """Tell whether it is spoken to in TLS: at the port of HTTPS."""
+        """Return whether the gateway uses TLS for the server: at the port of HTTPS."""
         return self.port == 443
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerAddress:
-    """The authorizer as a Service, with its ports: for decisions by gRPC, and for lists of tools by HTTP.
+    """The authorizer as a Service, with its ports: for decisions by gRPC, and for tool lists by HTTP.
 
     `identity` is the SPIFFE ID that it must prove.
     """
@@ -151,7 +151,7 @@ class AuthorizerAddress:
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """The last leg of a way: a destination, and the servers that it leads to, if it leads to any."""
+    """The last part of a way: a destination, and its servers, if it has any."""
 
     destination: GatewayDestination
     to: Upstream | ExternalHost | None
@@ -166,7 +166,7 @@ class Leg:
 
 
 def gateway_routes(port: int, scheme: str, legs: Iterable[Leg]) -> XdsResource:
-    """Return the routes of a port: the destination chooses, and nothing else. `scheme` is that of its requests."""
+    """Return the routes of a port, by destination alone. `scheme` is that of its requests."""
     host = {
         "name": "gateway",
         "domains": ["*"],
@@ -199,7 +199,7 @@ def _route(leg: Leg, scheme: str, port: int) -> Plain:
 
 
 def leg_resources(legs: Iterable[Leg], source: str | None) -> Iterator[XdsResource]:
-    """Yield the clusters of servers. `source` is the address that the gateway calls them from; None: any."""
+    """Yield the clusters of servers. `source` is the address that the gateway calls from; None: any."""
     seen: set[str] = set()
     for leg in legs:
         if leg.to is None or leg.cluster is None or leg.cluster in seen:
@@ -215,7 +215,7 @@ def _external(name: str, to: ExternalHost, *, http2: bool) -> XdsResource:
     endpoint = {"endpoint": {"address": {"socket_address": {"address": to.host, "port_value": to.port}}}}
     config: Plain = {
         "type": "LOGICAL_DNS",
-        "dns_lookup_family": "ALL",  # whichever of its addresses answers first
+        "dns_lookup_family": "ALL",  # the first of its addresses that answers
         "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]},
         **(options(HTTP2) if http2 else {}),
     }
@@ -243,7 +243,7 @@ def authorizer_resources(grpc: str, http: str) -> Iterator[XdsResource]:
 
 
 def authorizer_service_resources(service: AuthorizerAddress) -> Iterator[XdsResource]:
-    """Yield the clusters of an authorizer that is reached over TLS: both ends prove who they are by their SVIDs."""
+    """Yield the clusters of an authorizer behind mTLS: both ends prove their identities with SVIDs."""
     socket = filter_("tls", mutual_tls([service.identity]))
     keepalive = {"http2_protocol_options": {"connection_keepalive": {"interval": "10s", "timeout": "5s"}}}
     for name, port, more in ((AUTHORIZER, service.grpc, options(keepalive)), (TOOLS, service.http, {})):

@@ -1,4 +1,4 @@
-"""The listener where callers connect: terminates TLS, and notes the identity of the peer."""
+"""The listener for callers: terminates TLS, and notes the identity of the peer."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS, filter_name
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 from eastgate.envoy.plan.decisions import NOBODY
 
-_HANDSHAKE = "15s"  # for all of it, once it is known to be one
+_HANDSHAKE_TIMEOUT = "15s"  # for the whole handshake, after its detection
 _TRUST = "trust"  # the name of a secret
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _PEER = "%DOWNSTREAM_PEER_URI_SAN%"
 
 
 def inbound_listener(inbound: InboundPort) -> Any:
-    """Build the listener that terminates TLS and notes the peer. No header of a client ever counts as its identity."""
+    """Build the listener that terminates TLS and notes the peer. A client's header never counts as its identity."""
     plain = {
         "name": f"inbound/{inbound.name}",
         **_address(inbound),
@@ -53,7 +53,7 @@ def tunnelled_listener(inbound: InboundPort) -> Any:
 
 
 def _address(inbound: InboundPort) -> Plain:
-    """Return where a port listens. In a pod another listener hands over what was redirected."""
+    """Return the address of a port. In a pod, another listener forwards redirected connections to it."""
     if inbound.capture is None:
         return {"address": {"socket_address": {"address": inbound.address, "port_value": inbound.bound}}}
     if inbound.port == ANY_PORT:
@@ -66,7 +66,7 @@ def _address(inbound: InboundPort) -> Plain:
 
 
 def _of_workload(inbound: InboundPort) -> Plain:
-    """Return the chains of a port that takes TLS, with a certificate of the mesh, and clear text."""
+    """Return the chains of a port for TLS with a certificate of the mesh, and for clear text."""
     chains_by_address = [
         {
             "name": f"address/{address}",
@@ -81,7 +81,7 @@ def _of_workload(inbound: InboundPort) -> Plain:
                 "name": "tls",
                 "filter_chain_match": {"transport_protocol": "tls"},
                 "transport_socket": tls_socket((inbound.secret,), _TRUST, required=True),
-                "transport_socket_connect_timeout": _HANDSHAKE,
+                "transport_socket_connect_timeout": _HANDSHAKE_TIMEOUT,
                 "filters": _outer(inbound, _PEER, tls=True),
             },
             *chains_by_address,
@@ -96,7 +96,7 @@ def _of_workload(inbound: InboundPort) -> Plain:
 
 
 def _of_gateway(inbound: InboundPort) -> Plain:
-    """Return the chains of a port that takes TLS only, each with the certificate for its name."""
+    """Return the chains of a port for TLS only, each with the certificate for its name."""
     return {"filter_chains": [_handshake_chain(inbound, handshake) for handshake in inbound.handshakes]}
 
 
@@ -113,7 +113,7 @@ def _handshake_chain(inbound: InboundPort, handshake: Handshake) -> Plain:
     filters = _outer(inbound, peer, tls=True)
     return chain | {
         "transport_socket": socket,
-        "transport_socket_connect_timeout": _HANDSHAKE,
+        "transport_socket_connect_timeout": _HANDSHAKE_TIMEOUT,
         "filters": filters,
     }
 
@@ -129,7 +129,7 @@ def _passing_through(inbound: InboundPort, handshake: Handshake) -> Plain:
 def tls_socket(
     certificates: tuple[str, ...], trust: str, *, required: bool, alpn: tuple[str, ...] = ("h2", "http/1.1")
 ) -> Plain:
-    """Return TLS with these secrets. A client that shows a certificate must have a good one, required or not."""
+    """Return TLS with these secrets. A certificate of a client must be valid, even if none is required."""
     context = typed(
         "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
         require_client_certificate=required,
@@ -187,13 +187,13 @@ def _connection_logs(inbound: InboundPort) -> list[Plain]:
 
 
 def _source_notes(inbound: InboundPort) -> list[Plain]:
-    if inbound.capture is not None and inbound.port == ANY_PORT:  # they were noted where the connection came in
+    if inbound.capture is not None and inbound.port == ANY_PORT:  # the first listener of the connection noted them
         return [note(key, f"%FILTER_STATE({key}:PLAIN)%") for key in (ADDRESS_KEY, SOURCE_KEY)]
     return source_notes()
 
 
 def source_notes() -> list[Plain]:
-    """Note where a connection comes from."""
+    """Return the notes about the source of a connection."""
     return [
         note(ADDRESS_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%"),
         note(SOURCE_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"),
@@ -201,8 +201,9 @@ def source_notes() -> list[Plain]:
 
 
 def note(key: str, text: str) -> Plain:
-    """Note a text in filter state, for the next listener. It is hashable, or Envoy would let callers share connections
-    to that.
+    """Return a note of a text in filter state, for the next listener.
+
+    The text is hashable: otherwise callers with different notes would share connections to that listener.
     """
     return {
         "object_key": key,

@@ -1,4 +1,4 @@
-"""The inbound port of a workload, and what its listeners have in common."""
+"""The inbound port of a workload, and the common settings of its listeners."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from dataclasses import field
 from eastgate.basics.records import dataclass
 from eastgate.envoy.config.tokens import TokenIdentity
 
-# How long a client may take until TLS, or HTTP, is recognized; then it is taken to speak something else. A client of a
-# server that speaks first says nothing for as long, so that the wait is short where such servers usually listen: at the
-# ports that Linkerd takes for those of databases and mail unless it is told otherwise.
-_DETECTION, _SHORT_DETECTION = "10s", "1s"
+# Time for detecting TLS or HTTP; after it, the connection counts as another protocol. If the server speaks first, its
+# client is silent for that time. So the time is short at the usual ports of such servers: Linkerd's default ports for
+# databases and mail.
+_DETECTION_TIMEOUT, _SHORT_DETECTION_TIMEOUT = "10s", "1s"
 _SERVER_FIRST = frozenset({25, 587, 3306, 4444, 5432, 6379, 9300, 11211})
-# Of whatever reads HTTP. Without one byte in either direction a request is ended, as are connections that are not HTTP.
-# And without reading on, until the rest of an answer is thrown away whose connection ends with it; a refusal with
-# `Connection: close` keeps the connection open for as long, or until the client closes it.
+# For listeners that read HTTP. A request, or a connection that is not HTTP, ends after an hour without a byte in either
+# direction. A refusal with `Connection: close` keeps the connection open for five seconds, or until the client closes
+# it; then the rest of the answer is dropped.
 TIMEOUTS = {"stream_idle_timeout": "3600s", "delayed_close_timeout": "5s"}
 NETWORK = "envoy.extensions.filters.network"
 HTTP = "envoy.extensions.filters.http"
-SVID = "svid"  # the secret of a proxy that has one identity
-ANY_PORT = 0  # stands for all ports of a pod that have no listener of their own
-# Of listeners that connections of a pod are led to, or that are not redirected: with SO_REUSEPORT any process of the
-# proxy's user could listen there as well, and would be reached past all policies.
+SVID = "svid"  # the secret of a proxy with one identity
+ANY_PORT = 0  # all ports of a pod that have no listener of their own
+# For listeners that get redirected connections, or that are not redirected. With SO_REUSEPORT, any process of the
+# proxy's user could listen there too, and clients would reach it past all policies.
 UNSHARED = {"enable_reuse_port": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """What becomes of connections with a name in their TLS handshake, at the port of a gateway; None: with any.
+    """The treatment of connections with a server name in their TLS handshake, at a gateway's port; None: with any name.
 
-    `certificates` are the names of secrets; without any it is that of the gateway. `clients`: the secret with the CAs
-    of the only clients that are let in, of whom nothing else is known. `clusters`, with their weights: TLS is passed
-    through to one of them; `closed`: it is not.
+    - `certificates` are the names of secrets; without any, the gateway's own is used.
+    - `clients` is the secret with the CAs of client certificates. Only such clients are allowed, without an identity.
+    - `clusters`, with their weights: TLS is passed through to one of them.
+    - `closed`: these connections are closed.
     """
 
     hostname: str | None
@@ -44,7 +45,7 @@ class Handshake:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """How connections get to a port whose pod redirects all of them to its proxy.
+    """The redirection of all connections of a pod to its proxy.
 
     `addresses` are all of the pod's. `known`, for `ANY_PORT`: the ports that have listeners of their own.
     """
@@ -55,16 +56,19 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class InboundPort:
-    """The inbound port of a workload, and how callers without a certificate are identified.
+    """The inbound port of a workload, and the ways to identify callers without a certificate.
 
-    A certificate comes first. `by_address` maps source addresses to identities, for callers without TLS; `tokens` is
-    the JWT issuer that is accepted from callers with neither certificate nor known address. `logs_open_requests`: the
-    proxy also logs requests while they are open. `ended`: how often the requests of a caller were ended, by its name;
-    it is part of the name of the caller's filter chain. `handshakes`, at a gateway: only TLS is spoken, and these say
-    how; there, a client need not show a certificate, and one that it shows may only name somebody of `trust_domain`.
-    `capture`: in a pod, where nothing is bound for the port. `sends_logs`: the proxy also sends what it logs of
-    decisions to the control plane. `shared`: the proxy serves several workloads, so that names of resources contain
-    that of the workload. `at_waypoint`: behind the port is another proxy, which is told who is calling.
+    - A certificate comes first. `by_address` maps source addresses to identities, for callers without TLS. `tokens` is
+      the accepted issuer for callers with neither certificate nor known address.
+    - `logs_open_requests`: the proxy also logs requests while they are open.
+    - `ended` counts, by a caller's name, how often its requests were ended. It is part of the name of the caller's
+      filter chain.
+    - `handshakes`, at a gateway: only TLS is accepted, as these describe. A client certificate is optional there, and
+      may only name an identity of `trust_domain`.
+    - `capture`: in a pod, where the proxy does not bind the port.
+    - `sends_logs`: the proxy also sends its logged decisions to the control plane.
+    - `shared`: the proxy serves several workloads, so that names of resources contain the name of the workload.
+    - `at_waypoint`: the connection goes on to another proxy, with a statement of the caller.
     """
 
     workload: str
@@ -94,5 +98,5 @@ class InboundPort:
 
     @property
     def detection(self) -> str:
-        """Return the time for a client until TLS, or HTTP, is recognized."""
-        return _SHORT_DETECTION if self.port in _SERVER_FIRST else _DETECTION
+        """Return the time for detecting TLS or HTTP."""
+        return _SHORT_DETECTION_TIMEOUT if self.port in _SERVER_FIRST else _DETECTION_TIMEOUT

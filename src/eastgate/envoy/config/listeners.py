@@ -1,7 +1,7 @@
 """The three listeners of a port, one behind the other.
 
-inbound/PORT      where callers connect: terminates TLS, and notes the peer
-connections/PORT  decides who may connect
+inbound/PORT      accepts callers: terminates TLS, and notes the peer
+connections/PORT  decides about connections
 requests/PORT     decides HTTP requests one by one
 app/PORT          the application
 """
@@ -26,7 +26,7 @@ from eastgate.envoy.config.request_listener import request_listener
 from eastgate.envoy.plan import PortPlan
 from eastgate.envoy.server.resources import EXTENSION, LISTENER, XdsResource
 
-# The limits of size and depth within which Envoy accepts a resource. Anything beyond is not sent.
+# Envoy accepts resources up to these limits of size and depth. Larger ones are not sent.
 
 
 LARGEST: Final = 64 * 1024 * 1024  # bytes
@@ -34,9 +34,9 @@ _RULES: Final = (http_rbac_pb2.RBAC, network_rbac_pb2.RBAC)
 
 
 def find_obstacle(resource: XdsResource) -> str | None:
-    """Return why a proxy would not accept a resource; None where nothing is known against it.
+    """Return the reason why a proxy would not accept a resource, or None.
 
-    Protobuf reads messages up to a depth of 100, here as in Envoy: what cannot be parsed here cannot be parsed there.
+    Protobuf parses messages up to a depth of 100, here as in Envoy: a message that fails here would fail there.
     """
     if resource.size > LARGEST:
         return f"{resource.name} has {resource.size} bytes, more than {LARGEST}"
@@ -83,7 +83,7 @@ def _decide_connections(inbound: InboundPort, plan: PortPlan) -> XdsResource:
 
 @lru_cache(maxsize=4096)
 def closing_listener(inbound: InboundPort) -> XdsResource:
-    """Return the listener that closes a port, in place of the one that decides who may connect."""
+    """Return the listener that closes a port, in place of the one that decides about connections."""
     return XdsResource(LISTENER, f"connections/{inbound.name}", serialize(closing_connection_listener(inbound)))
 
 

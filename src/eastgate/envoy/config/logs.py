@@ -1,8 +1,8 @@
 """The access log of a proxy: one line of JSON on its standard output for each decision.
 
-Decisions are also sent to the control plane, where `InboundPort.sends_logs`. Envoy has a stream for each configuration
-of such a log, and keeps it for as long as it runs: so there are two, which nothing changes. What is of a port, or of a
-verdict, they find in the metadata of listeners and filter chains.
+Decisions are also sent to the control plane, if `InboundPort.sends_logs`. Envoy opens a stream for each configuration
+of such a log, and keeps it until it ends. So there are only two configurations, which never change. They read the port
+and the verdict from the metadata of listeners and filter chains.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PEER_FIELDS = {
     "source": f"%FILTER_STATE({SOURCE_KEY}:PLAIN)%",
 }
 _IDENTITY = {"identity": f"%FILTER_STATE({TOKEN_KEY}:PLAIN)%"}  # by a token, if `peer` is `none`
-_ORIGINAL = {  # filters of routes rewrite host and path
+_ORIGINAL = {  # before filters of routes, which rewrite host and path
     "originalHost": "%FILTER_STATE(eastgate.authority:PLAIN)%",
     "originalPath": f"%FILTER_STATE({PATH_KEY}:PLAIN)%",
 }
@@ -49,12 +49,12 @@ GATEWAY_FIELDS: Mapping[str, str] = MappingProxyType(
         "authorizer": "%DYNAMIC_METADATA(envoy.filters.http.ext_authz:decision)%",
     }
 )
-"""What the requests of gateways have beside those of workloads. `authorizer`: what it decided, named as a verdict."""
+"""The additional fields for requests at gateways. `authorizer`: its decision, as the name of a verdict."""
 _REQUEST_FIELDS = {
     **_IDENTITY,
     "method": "%REQ(:METHOD)%",
     "host": "%REQ(:AUTHORITY)%",
-    "path": "%PATH(NQ:PATH)%",  # as it is compared; a query may hold secrets
+    "path": "%PATH(NQ:PATH)%",  # the compared form; a query may hold secrets
     "status": "%RESPONSE_CODE%",
     "details": "%RESPONSE_CODE_DETAILS%",
     "flags": "%RESPONSE_FLAGS%",
@@ -79,7 +79,7 @@ def _filter_by_type(log: list[Plain], kind: str) -> list[Plain]:
 
 
 def open_request_log(workload: str, port: int) -> list[Plain]:
-    """Log each open HTTP request periodically, with all that is needed to decide it again."""
+    """Log each open HTTP request periodically, with all fields that are needed to decide it again."""
     fields = {
         "began": "%START_TIME(%s.%3f)%",
         **_IDENTITY,
@@ -88,7 +88,7 @@ def open_request_log(workload: str, port: int) -> list[Plain]:
         "path": "%PATH(NQ:PATH)%",
         "decision": _DECIDED.format("enforced"),
         "asked": f"%FILTER_STATE({ALL_KEY}:PLAIN)%",
-        **_ORIGINAL,  # of a gateway, as is what follows
+        **_ORIGINAL,  # of a gateway, as are the fields below
         "destination": f"%FILTER_STATE({DESTINATION_KEY}:PLAIN)%",
         "waiting": f"%FILTER_STATE({WAITING_KEY}:PLAIN)%",
         "message": f"%FILTER_STATE({MESSAGE_KEY}:PLAIN)%",
@@ -122,14 +122,14 @@ def denial_log(workload: str, port: int, decision: str) -> list[Plain]:
 def unreachable_log(workload: str, port: int) -> list[Plain]:
     """Log each allowed connection that the application did not accept.
 
-    To the caller it looks like a denial, and it may be over before the rule that allowed it is known.
+    The caller cannot distinguish it from a denial, and it may end before the allowing rule is known.
     """
     [log] = _stdout("unreachable", workload, port, {"flags": "%RESPONSE_FLAGS%"})
     return [{**log, "filter": {"response_flag_filter": {"flags": ["UF", "UH", "UO"]}}}]
 
 
 def capture_log(workload: str, decision: str) -> list[Plain]:
-    """Log each connection that is refused where it comes in, before anything is known of its caller."""
+    """Log each connection that the capturing listener refuses, when the caller is still unknown."""
     fields = {
         "decision": decision,
         "source": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%",
@@ -141,7 +141,7 @@ def capture_log(workload: str, decision: str) -> list[Plain]:
 
 
 def handshake_log(workload: str, port: int) -> list[Plain]:
-    """Log each failed handshake, on the outer listener: it never gets any further."""
+    """Log each failed handshake, at the outer listener: the connection gets no further."""
     fields = {
         "reason": "%DOWNSTREAM_TRANSPORT_FAILURE_REASON%",
         "source": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%",
@@ -153,19 +153,19 @@ def handshake_log(workload: str, port: int) -> list[Plain]:
     return [{**log, "filter": {"extension_filter": filter_("failed", typed(failed, expression=expression))}}]
 
 
-# Logs that are sent
+# Logs for the control plane
 
 _METADATA: Final = "eastgate"
 _SENT_FIELDS: Final = {
     **_PEER_FIELDS,
-    "address": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%",  # of connections that are refused before they have a source
+    "address": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%",  # for connections that are refused before they have a source
     "originalDestination": f"%FILTER_STATE({ORIGINAL_KEY}:PLAIN)%",
     "port": f"%METADATA(LISTENER:{_METADATA}:port)%",
 }
 
 
 def log_metadata(**values: str) -> Plain:
-    """Return the metadata of a listener or a filter chain for the logs that are sent: its port, or its verdict."""
+    """Return the metadata of a listener or a filter chain for logs to the control plane: its port, or its verdict."""
     return {"filter_metadata": {_METADATA: values}}
 
 
@@ -182,7 +182,7 @@ def sent_connection_log() -> list[Plain]:
 
 
 def _sent(kind: str, record: str, fields: Mapping[str, str]) -> list[Plain]:
-    """Send fields as tags. What cannot be sent is dropped, and nothing waits for it."""
+    """Send fields as tags. Envoy drops records that it cannot send, and never waits."""
     common = {
         "log_name": "eastgate",
         "transport_api_version": "V3",

@@ -1,9 +1,9 @@
 """Decisions as Envoy's matcher trees.
 
-A tree looks at the caller first, in one map; what is left to ask of the request stands at its leaves. A nested matcher
-that matches nothing falls through to its parent in Envoy, so every one here has an `on_no_match` of its own.
+A tree looks at the caller first, in one map; the tests of the request are at its leaves. In Envoy, a nested matcher
+without a match falls through to its parent, so every matcher here has an `on_no_match` of its own.
 
-Messages are written in place: a message that is built apart is copied once for each level.
+Messages are built in place: a message that is built separately is copied once for each level.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from eastgate.ir.spiffe import LONGEST, SEGMENT, SPIFFE_ID, AccountsOf, service_
 from eastgate.ir.symbolic.callers import AccountsIn, OtherAccounts
 from eastgate.ir.symbolic.trees import DecisionNode
 
-NO_CALLER = ProxyVerdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be
-_TOO_LONG = f".{{1000}}.{{1000}}.{{{LONGEST - 1999}}}(?s:.*)"  # 1,000 is the most that RE2 counts
+NO_CALLER = ProxyVerdict(False, 0, "no-caller")  # no note about the caller, which cannot happen
+_TOO_LONG = f".{{1000}}.{{1000}}.{{{LONGEST - 1999}}}(?s:.*)"  # 1,000 is the largest count in RE2
 UNFIT = ProxyVerdict(False, 0, "unfit-certificate")
 
 
@@ -62,7 +62,7 @@ _M = matcher_pb2.Matcher
 
 
 def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = None) -> Any:
-    """Build a matcher that decides for every caller. Where no caller was noted, which cannot be, it denies.
+    """Build a matcher that decides for every caller. Without a note about the caller, which cannot happen, it denies.
 
     `by_token`: callers without a certificate may have a token with an identity, in this trust domain and no other.
     """
@@ -74,7 +74,7 @@ def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = N
 
 
 def _enter_nobody(nobody: OnMatch, decided: ByCaller[Node], leaf: Leaf, by_token: str | None) -> None:
-    """Decide for callers without a certificate."""
+    """Write the decision for callers without a certificate."""
     if by_token is None:
         _write_node(nobody, decided.nobody, leaf)
         return
@@ -88,7 +88,7 @@ def _enter_nobody(nobody: OnMatch, decided: ByCaller[Node], leaf: Leaf, by_token
 
 
 def _enter_callers(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> Any:
-    """Enter all callers but NOBODY, and return the map for that one."""
+    """Enter all callers except anonymous ones, and return the map for the latter."""
     to.matcher_tree.input.CopyFrom(filter_state(key))
     entries = to.matcher_tree.exact_match_map.map
     unknown = (decided.stranger, decided.other_account[1], *decided.accounts.values())
@@ -111,7 +111,7 @@ def _fallback(decided: ByCaller[Node], identity: str) -> Node:
 
 
 def _enter_unknown(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> None:
-    """Decide for unknown callers: by namespace, by trust domain, any at all."""
+    """Write the decisions for unknown callers: by namespace, by trust domain, and for all others."""
     if decided.accounts:
         to.matcher_tree.input.CopyFrom(filter_state(key))
         for cell, node in decided.accounts.items():
@@ -126,7 +126,7 @@ def _enter_account_or_stranger(
 ) -> None:
     cell, node = accounts
     cells = [(_account_pattern(cell), node)] if node != stranger else []
-    cells.append((SPIFFE_ID, stranger))  # Envoy writes several names of a certificate with commas
+    cells.append((SPIFFE_ID, stranger))  # Envoy joins several names of a certificate with commas
     tests, otherwise = _add_list(to, len(cells))
     for test, (pattern, decided) in zip(tests, cells, strict=True):
         match_regex(test.predicate, filter_state(key), pattern)
@@ -147,9 +147,10 @@ def _domain(name: str | None) -> str:
 
 
 def with_fit_certificate(matcher: Any, leaf: Leaf, trust_domain: str | None = None) -> Any:
-    """Build a matcher that denies unfit certificates, weak, of authorities or not for clients, before another decides.
+    """Build a matcher that denies unfit certificates before another matcher decides.
 
-    `trust_domain`: nobody of another one is known here, whoever has signed the certificate.
+    A certificate is unfit if it is weak, of a CA, or not for clients. `trust_domain`: identities of other trust domains
+    are unknown here, even if their CA is trusted.
     """
     checked = _M()
     [unfit], rest = _add_list(checked, 1)
@@ -193,7 +194,7 @@ def where_slash_is_encoded(matcher: Any, otherwise: Any) -> Any:
 
 
 def where(predicate: Predicate, write: Callable[[OnMatch], None], otherwise: Any) -> Any:
-    """Build a matcher of what `write` writes for requests with a predicate, and another matcher for the rest."""
+    """Build a matcher from `write` for requests that meet a predicate, and another matcher for the rest."""
     combined = _M()
     [first], rest = _add_list(combined, 1)
     write_test(first.predicate, predicate)
@@ -203,7 +204,7 @@ def where(predicate: Predicate, write: Callable[[OnMatch], None], otherwise: Any
 
 
 def where_unclear(fields: Sequence[RequestField], refused: Callable[[OnMatch], None], otherwise: Any) -> Any:
-    """Build a matcher that refuses requests of which the values of ANY field were not noted, or not for certain."""
+    """Build a matcher that refuses requests if the values of ANY field are missing or ambiguous in the notes."""
     combined = _M()
     [first], rest = _add_list(combined, 1)
     keys = [field_key(field.attribute) for field in fields]
@@ -215,7 +216,7 @@ def where_unclear(fields: Sequence[RequestField], refused: Callable[[OnMatch], N
     return combined
 
 
-_HTTP = ("'http/1.0'", "'http/1.1'", "'h2c'")  # as Envoy writes what its inspector found
+_HTTP = ("'http/1.0'", "'http/1.1'", "'h2c'")  # in the form of Envoy's inspector
 
 
 def by_protocol(http: Any, otherwise: Any) -> Any:
@@ -248,7 +249,7 @@ def _write_node(to: OnMatch, node: Node, leaf: Leaf) -> None:
 
 
 def _write_tests(to: Any, node: DecisionNode[ProxyVerdict], leaf: Leaf) -> None:
-    """Write tests in order: as lists, and where many compare one attribute with texts, as maps."""
+    """Write tests in order: as lists, and as maps if many compare one attribute with texts."""
     *before, last = segments(node.tests, node.otherwise)
     for segment in before:
         _write_segment(to, segment, leaf)
@@ -269,7 +270,7 @@ def _write_segment(to: Any, segment: Segment, leaf: Leaf) -> None:
 
 
 def _write_map_entry(to: OnMatch, tests: Sequence[tuple[Predicate, Node]], leaf: Leaf) -> None:
-    """Write what is asked of requests with one value. Where nothing holds, Envoy goes on behind the map."""
+    """Write the tests for requests with one value. If none holds, Envoy continues after the map."""
     if tests[0][0] == ALWAYS:
         _write_node(to, tests[0][1], leaf)
         return
@@ -283,5 +284,5 @@ def _write_map_entry(to: OnMatch, tests: Sequence[tuple[Predicate, Node]], leaf:
 
 
 def _add_list(to: Any, size: int) -> tuple[list[Any], OnMatch]:
-    """Add a list of `size` tests; return them and the fallback, all still to be written."""
+    """Add a list of `size` empty tests; return them and the fallback."""
     return [to.matcher_list.matchers.add() for _ in range(size)], to.on_no_match

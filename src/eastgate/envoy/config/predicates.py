@@ -1,4 +1,4 @@
-"""Tests of requests as Envoy's predicates, and what they look at."""
+"""Tests of requests as Envoy's predicates, and their inputs."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, MCP_METHOD, MCP_TOOL
 PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBODY
 ADDRESS_KEY = "eastgate.address"
 CERTIFICATE_KEY = "eastgate.certificate"
-SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line is found again
+SOURCE_KEY = "eastgate.source"  # the address with its port, which identifies a log line
 PATH_KEY = "eastgate.path"
-SNI_KEY = "eastgate.sni"  # the name in the TLS handshake
-DESTINATION_KEY = "eastgate.destination"  # where a gateway leads the request
+SNI_KEY = "eastgate.sni"  # the server name in the TLS handshake
+DESTINATION_KEY = "eastgate.destination"  # the destination that a gateway has chosen
 MESSAGE_KEY = "eastgate.message"  # of an MCP message: whether it was read, its method, the name in its parameters
-WAITING_KEY = "eastgate.waiting"  # where a gateway would lead a request whose body it awaits
+WAITING_KEY = "eastgate.waiting"  # the possible destination of a request whose body has not arrived
 MCP_METHOD_KEY = "eastgate.mcp.method"
 MCP_NAME_KEY = "eastgate.mcp.name"
 CLAIM_KEY = "eastgate.claim"  # the claim of a verified token
-TOKEN_KEY = "eastgate.token"  # the identity of a caller who is known by a token  # noqa: S105 - not a secret
+TOKEN_KEY = "eastgate.token"  # the identity in a caller's token  # noqa: S105 - not a secret
 _NOTED = {
     SNI: SNI_KEY,
     DESTINATION: DESTINATION_KEY,
@@ -91,7 +91,7 @@ def _test_matcher(to: Any, attribute: Attribute, matcher: Matcher) -> None:
 
 
 def _test_text(to: Any, attribute: Attribute, matcher: OneOf | Prefix | Suffix, text: str) -> None:
-    """Test a text in all of its spellings; most have one only."""
+    """Test a text in all of its spellings; most texts have only one."""
     pattern = host_pattern(matcher, text) if attribute == HOST else None
     if attribute == PATH:
         pattern = path_pattern(matcher, text)
@@ -106,7 +106,7 @@ def _test_text(to: Any, attribute: Attribute, matcher: OneOf | Prefix | Suffix, 
 
 
 def _test_pattern(to: Any, test: Computed, attribute: Attribute, pattern: str) -> None:
-    """Test a pattern. It treats a path of slashes alone like the root."""
+    """Test a pattern. A path of slashes alone is treated like the root."""
     looked_at = input_of(attribute)
     root, doubled = (test.holds({attribute: path}) if attribute == PATH else False for path in (_ROOT, _DOUBLED))
     if root == doubled:
@@ -119,7 +119,7 @@ def _test_pattern(to: Any, test: Computed, attribute: Attribute, pattern: str) -
 
 
 def add_either(to: Any, size: int) -> list[Any]:
-    """Return `size` predicates of which ANY must hold, still to be written; one stands alone."""
+    """Add `size` empty predicates, and return them: ANY must hold. A single one is not nested."""
     return [to] if size == 1 else [to.or_matcher.predicate.add() for _ in range(size)]
 
 

@@ -1,7 +1,8 @@
-"""The listener that kubelets ask: whether the proxy is ready, and what the application answers to its own probes.
+"""The listener for kubelets: whether the proxy is ready, and the application's answers to its own probes.
 
-A probe comes in clear text from the node, and would be denied. So the proxy makes the probe itself, again and again, at
-the pod's own address, and tells the kubelet how the last one went. Nothing that arrives here gets to the application.
+A probe comes in clear text from the node, and policies would deny it. So the proxy itself probes the application
+periodically, at the pod's own address, and gives the kubelet the last result. No request to this listener reaches the
+application.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ READY_PATH = "/healthz/ready"
 
 
 class ProbeKind(Enum):
-    """What a probe does."""
+    """The protocol of a probe."""
 
     HTTP = "HTTP"
     HTTPS = "HTTPS"
@@ -28,9 +29,9 @@ class ProbeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AppProbe:
-    """A probe of an application. `path` is where the kubelet asks for it, and `target` what it asks the application.
+    """A probe of an application. `path` is the kubelet's request, and `target` the probe of the application.
 
-    `target` is a path for HTTP, the name of a service for gRPC, and nothing for TCP.
+    `target` is a path for HTTP, the name of a service for gRPC, and empty for TCP.
     """
 
     path: str
@@ -68,7 +69,7 @@ def _not_found() -> Plain:
 
 
 def _answer(path: str, probe: AppProbe | None = None) -> Plain:
-    """Answer one path: for the proxy, which answers once it serves, or for the application."""
+    """Answer one path: for the proxy, once it serves, or for the application."""
     needed: Plain = {"cluster_min_healthy_percentages": {probe.path: {"value": 100}}} if probe else {}
     asked = [{"name": ":path", "string_match": {"exact": path}}]
     return filter_(
@@ -95,7 +96,7 @@ def _cluster(probe: AppProbe, address: str) -> Plain:
                     f"{probe.period}s",
                 ),
                 **dict.fromkeys(("healthy_edge_interval", "no_traffic_healthy_interval"), f"{probe.period}s"),
-                "unhealthy_threshold": 1,  # kubelets count themselves
+                "unhealthy_threshold": 1,  # kubelets count failures themselves
                 "healthy_threshold": 1,
                 "reuse_connection": False,
                 **_check(probe, address),
@@ -133,7 +134,7 @@ def _http_check(probe: AppProbe, address: str) -> Plain:
 
 
 def _transport(probe: AppProbe) -> Plain:
-    if probe.kind is ProbeKind.HTTPS:  # as kubelets do, without asking who it is
+    if probe.kind is ProbeKind.HTTPS:  # as kubelets do, without verifying the identity
         context = typed("envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext")
         return {"transport_socket": filter_("tls", context)}
     if probe.kind is ProbeKind.GRPC:

@@ -1,6 +1,6 @@
-"""Decisions as RBAC filters, each a resource of its own: a change is enforced without touching a connection.
+"""Decisions as RBAC filters, each a resource of its own: a changed decision closes no connection.
 
-The name of a verdict is the name of Envoy's action, so that its log says which rule decided.
+The name of a verdict is the name of Envoy's action, so that its log names the deciding rule.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from eastgate.envoy.plan.fields import merged
 from eastgate.envoy.server.resources import EXTENSION, XdsResource
 from eastgate.ir import REFUSED_HOST, Refusal
 
-CONNECTIONS, AUDIT = "connections", "audit"  # name what was decided of a connection
-ATTRIBUTES, REQUESTS = "attributes", "requests"  # notes what is looked at, and decides
-# Both note the same values. Envoy takes resources in the order of their names: the first has what new rules look at
-# before they are there, and the second what old ones look at until they are gone.
+CONNECTIONS, AUDIT = "connections", "audit"  # they name the verdict about a connection
+ATTRIBUTES, REQUESTS = "attributes", "requests"  # they note the values that rules look at, and decide
+# Both note the same values. Envoy applies resources in the order of their names: the first has the values of new rules
+# before these are there, and the second those of old rules until these are gone.
 VALUES = ("fields", "values")
 _UNCLEAR = ProxyVerdict(False, int(Refusal.BAD_REQUEST), UNCLEAR)
 
@@ -52,7 +52,7 @@ def filter_name(port: str | int, which: str) -> str:
 def request_filters(
     plan: PortPlan, name: str, tokens: TokenIdentity | None = None, more_fields: tuple[RequestField, ...] = ()
 ) -> list[XdsResource]:
-    """Return the filters of a port that is read as HTTP; none where it is not. `more_fields` are noted too."""
+    """Return the filters of a port that is read as HTTP; none for other ports. `more_fields` are noted too."""
     if plan.requests is None:
         return []
     noted = values_filter(merged(plan.requests.fields, more_fields))
@@ -82,7 +82,7 @@ def _request_rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
 
 
 def connection_filters(plan: PortPlan, name: str) -> list[XdsResource]:
-    """Return the filters that name, for the log, the rule that allows a connection, and those in audit mode.
+    """Return the filters that name, for the log, the rule that allows a connection, and the rules in audit mode.
 
     They decide nothing: the listener behind them does.
     """

@@ -13,8 +13,8 @@ from eastgate.envoy.config.rbac import ATTRIBUTES, REQUESTS, VALUES, filter_name
 from eastgate.envoy.config.tokens import identity_filter, token_filter
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
-_HEADERS = "30s"  # from the first byte of a request to the last of its headers
-_OPEN = "0.5s"  # how often a proxy logs a request that is open
+_HEADERS_TIMEOUT = "30s"  # from the first byte of a request to the last of its headers
+_OPEN_LOG_INTERVAL = "0.5s"  # between two log lines about an open request
 _REPLIES = {
     0: (403, "forbidden\n"),
     400: (400, "bad request\n"),
@@ -30,7 +30,7 @@ def request_listener(inbound: InboundPort) -> Any:
 
 
 def noting_filters(inbound: InboundPort, carrier: str | None = None) -> list[Plain]:
-    """Return the filters that note what is looked at. `carrier` is the header for the token of an identity, if any."""
+    """Return the filters that note the values for policies. `carrier` is the header for a token of an identity."""
     noting = [
         discovered(filter_name(inbound.name, ATTRIBUTES), f"{HTTP}.set_filter_state.v3.Config"),
         *(discovered(filter_name(inbound.name, which), f"{HTTP}.lua.v3.Lua") for which in VALUES),
@@ -56,7 +56,7 @@ def build_request_listener(
     """Build a listener with these HTTP filters before the router, and mappers of replies before the usual ones.
 
     `own_headers` are prefixes of headers that no client may send. `logged` are further fields of its log. `scheme` is
-    that of all requests, whatever clients say.
+    that of all requests, whatever clients send.
     """
     manager = typed(
         f"{NETWORK}.http_connection_manager.v3.HttpConnectionManager",
@@ -68,7 +68,7 @@ def build_request_listener(
         server_header_transformation="PASS_THROUGH",
         generate_request_id=False,
         early_header_mutation_extensions=[_strip_headers("x-envoy-", *own_headers)],
-        request_headers_timeout=_HEADERS,
+        request_headers_timeout=_HEADERS_TIMEOUT,
         **TIMEOUTS,
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],
@@ -95,19 +95,19 @@ def _logs(inbound: InboundPort, more: Mapping[str, str]) -> Plain:
     ]
     if not inbound.logs_open_requests:
         return {"access_log": log}
-    options = {"access_log_flush_interval": _OPEN}
+    options = {"access_log_flush_interval": _OPEN_LOG_INTERVAL}
     return {"access_log": [*log, *open_request_log(inbound.workload, inbound.port)], "access_log_options": options}
 
 
 def _strip_headers(*prefixes: str) -> Plain:
-    """Drop headers from clients: `x-envoy-original-path` would let a client choose the path policies see."""
+    """Drop headers from clients: with `x-envoy-original-path`, a client could choose the path for policies."""
     kind = "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation"
     mutations = [{"remove_on_match": {"key_matcher": {"prefix": prefix}}} for prefix in prefixes]
     return filter_("words", struct(kind, mutations=mutations))
 
 
 def _reply(verdict_status: int, status: int, body: str) -> Plain:
-    """Map the refusal of a verdict to its status. Envoy's RBAC knows only 403; the verdict's name has the status."""
+    """Map the refusal of a verdict to its status. Envoy's RBAC always answers 403; the verdict's name differs."""
     kind = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
     expression = f"response.code_details.startsWith('rbac_access_denied_matched_policy[{verdict_status}:')"
     chosen = {"extension_filter": filter_("named", typed(kind, expression=expression))}

@@ -1,7 +1,7 @@
-"""Lists of tests, cut into parts that Envoy can look up and parts that it goes through.
+"""Lists of tests, split into parts for a look-up and parts for a sequence of tests in Envoy.
 
-Many tests in a row that compare one attribute with texts become a map from text to what is left to ask. The first test
-that holds decides, as in the list: of several tests with one text, those that come first are asked first.
+Many consecutive tests that compare one attribute with texts become a map from text to the remaining tests. As in the
+list, the first test that holds decides: several tests for one text keep their order.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from eastgate.envoy.plan.gateway import DESTINATION
 from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, all_of, any_of
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, Attribute
 
-_MAPPED = (MCP_TOOL, DESTINATION, MCP_METHOD)  # attributes whose texts are compared as they are, the best first
-_FEWEST = 6  # texts for which a map is worth it
-_MOST_MAPS = 6  # in one list, or it would be nested too deep
+_MAPPED = (MCP_TOOL, DESTINATION, MCP_METHOD)  # attributes that are compared by plain texts, the best first
+_MIN_TEXTS = 6  # texts; with fewer, a plain list is as good
+_MAX_MAPS = 6  # in one list; more would be nested too deep
 
 Test: TypeAlias = tuple[Predicate, Node]
 
@@ -30,14 +30,14 @@ class TestMap:
     attribute: Attribute
     entries: dict[str, list[Test]]
 
-    __test__ = False  # for pytest, which would take it for a test
+    __test__ = False  # otherwise pytest would collect it as a test
 
 
 Segment: TypeAlias = list[Test] | TestMap
 
 
 def segments(tests: Sequence[Test], otherwise: Node) -> list[Segment]:
-    """Return the parts of a list of tests, in order; at least one. `otherwise` is what holds behind it."""
+    """Return the parts of a list of tests, in order; at least one. `otherwise` comes after the list."""
     reachable = list(_reachable(tests))
     expansion = expand(reachable, otherwise, MCP_TOOL)
     if expansion is not None:
@@ -53,7 +53,7 @@ def segments(tests: Sequence[Test], otherwise: Node) -> list[Segment]:
     joined: list[Segment] = []
     maps = 0
     for attribute, run in runs:
-        if attribute is not None and maps < _MOST_MAPS and _texts(run, attribute) >= _FEWEST:
+        if attribute is not None and maps < _MAX_MAPS and _texts(run, attribute) >= _MIN_TEXTS:
             maps += 1
             joined.append(_as_map(attribute, run))
         elif joined and isinstance(joined[-1], list):
@@ -64,9 +64,10 @@ def segments(tests: Sequence[Test], otherwise: Node) -> list[Segment]:
 
 
 def _reachable(tests: Sequence[Test]) -> Iterator[Test]:
-    """Yield the tests without alternatives that an earlier test has too, which then has decided.
+    """Yield the tests without alternatives that an earlier test also has, and so has decided.
 
-    Every rule for the tools of an agent also has the messages that any client needs: without them, only tools are left.
+    Every rule about the tools of an agent also has the messages that any client needs. Without these, only tools are
+    left.
     """
     decided: set[Predicate] = set()
     for when, inner in tests:
@@ -78,7 +79,7 @@ def _reachable(tests: Sequence[Test]) -> Iterator[Test]:
 
 
 def _split(test: Test) -> Iterator[Test]:
-    """Yield the alternatives of a test one by one, where that repeats no more than a verdict."""
+    """Yield the alternatives of a test one by one, if only a verdict is repeated."""
     when, inner = test
     if isinstance(when, Or) and isinstance(inner, ProxyVerdict) and any(_mapped(part) for part in when.parts):
         yield from ((part, inner) for part in when.parts)
@@ -104,7 +105,7 @@ def _as_map(attribute: Attribute, run: Sequence[Test]) -> TestMap:
         rest = _without(when, attribute)
         for text in sorted(compared_texts(when, attribute) or ()):
             known = entries.setdefault(text, [])
-            if not known or known[-1][0] != ALWAYS:  # nothing is asked after a test that always holds
+            if not known or known[-1][0] != ALWAYS:  # a test that always holds is the last
                 known.append((rest, inner))
     return TestMap(attribute, entries)
 

@@ -32,7 +32,7 @@ OUTBOUND_PORT = 15001
 class Outbound:
     """The outbound listener of a workload: an HTTP proxy for its own application.
 
-    `source` is the address to call from, which identifies the workload; None: any that it has.
+    `source` is the address to call from, which identifies the workload; None: any of its addresses.
     """
 
     address: str
@@ -43,7 +43,7 @@ class Outbound:
 def shared_resources(
     plan: PortPlan, tokens: TokenIdentity | None = None, name: str | None = None
 ) -> tuple[XdsResource, ...]:
-    """Return the resources that all workloads with this plan have in common. `name` is that of the port."""
+    """Return the resources that all workloads with this plan share. `name` is the name of the port."""
     name = name or str(plan.port)
     return (*connection_filters(plan, name), *request_filters(plan, name, tokens))
 
@@ -51,7 +51,7 @@ def shared_resources(
 def inbound_resources(
     inbound: InboundPort, plan: PortPlan, app: SocketAddress, shared: Iterable[XdsResource]
 ) -> Iterator[XdsResource]:
-    """Yield the resources of one port: its listeners, what decides there, and the application behind it."""
+    """Yield the resources of one port: its listeners, its decisions, and the application behind it."""
     yield internal_cluster(f"connections/{inbound.name}")
     if inbound.capture is not None and inbound.port == ANY_PORT:
         yield internal_cluster(f"inbound/{ANY_PORT}")

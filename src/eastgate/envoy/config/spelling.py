@@ -13,10 +13,9 @@ from eastgate.basics.regexes import regex
 from eastgate.ir import OneOf, Prefix, Suffix
 from eastgate.ir.paths import DECODED
 
-# Builds expressions that find bytes inside of base64: Envoy has some texts only encoded.
-#
-# Three bytes become four characters, so bytes look different at each of three offsets, and share their first and last
-# character with their neighbours.
+# Builds expressions that find bytes inside of base64: Envoy has some texts only encoded. Three bytes become four
+# characters, so bytes look different at each of three offsets, and share their first and last character with their
+# neighbours.
 
 
 _COMMON = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -24,13 +23,14 @@ STANDARD, URL_SAFE = f"{_COMMON}+/", f"{_COMMON}-_"
 
 
 def bits(data: bytes) -> str:
-    """Return bytes as bits. A question mark stands for any bit, eight of them for any byte."""
+    """Return bytes as bits. `?` matches any bit, and eight of them any byte."""
     return "".join(f"{byte:08b}" for byte in data)
 
 
 def encodings(data: str, alphabet: str) -> Iterator[list[str]]:
-    """Yield how whole bytes, as bits, may be encoded, from the beginning of a group of four characters: for each of the
-    three offsets, the characters of which ANY may stand at each position.
+    """Yield the possible encodings of whole bytes, as bits, from the beginning of a group of four characters.
+
+    There is one for each of the three offsets: the alternative characters at each position.
     """
     for offset in range(3):
         padded = "?" * 8 * offset + data
@@ -47,7 +47,7 @@ _HEX = "0123456789ABCDEF"
 _ANY_HEX, _NO_HEX = "[0-9A-Fa-f]", "[^0-9A-Fa-f]"
 _UNRESERVED = regex(r"[-A-Za-z0-9._~]")
 _PIECES = regex(r"%[0-9A-F]{2}|(?s:.)")
-_RAW = {"%5B": r"\[", "%5D": r"\]"}  # Envoy leaves them as they are
+_RAW = {"%5B": r"\[", "%5D": r"\]"}  # Envoy keeps them as they are
 
 
 def host_pattern(matcher: OneOf | Prefix | Suffix, text: str) -> str:
@@ -57,10 +57,10 @@ def host_pattern(matcher: OneOf | Prefix | Suffix, text: str) -> str:
 
 
 def path_pattern(matcher: OneOf | Prefix | Suffix, text: str) -> str | None:
-    """Return an expression for all paths whose canonical form equals, begins or ends with the text; None where
-    comparing the text does the same.
+    """Return an expression for all paths whose canonical form equals, begins or ends with the text; None if a plain
+    comparison does the same.
 
-    A text may begin or end inside of a `%XX`, and then only some of those belong to it.
+    A text may begin or end inside of a `%XX`, and then it matches only some of these sequences.
     """
     if isinstance(matcher, Prefix):
         return _prefix(text)
@@ -91,7 +91,7 @@ def _either_case(digits: str) -> str:
     return "".join(digit if digit.isdigit() else f"[{digit}{digit.lower()}]" for digit in digits)
 
 
-# What begins or ends inside of a `%XX`
+# Texts that begin or end inside of a `%XX`
 
 
 def _is_kept(code: str) -> bool:
@@ -124,7 +124,7 @@ def _suffix(text: str) -> str | None:
 
 
 def _suffixes(text: str) -> Iterator[str]:
-    """Yield suffixes that begin with a hex digit: after what makes no `%XX` of it, or makes one that is kept."""
+    """Yield suffixes that begin with a hex digit: after text that makes no `%XX` of it, or makes one that is kept."""
     whole = spell_path(text)
     two = re.match(f"{_ANY_HEX}{{2}}", text) is not None
     yield f"(?:.*[^{'%' if two else ''}0-9A-Fa-f])?{whole}"

@@ -1,10 +1,10 @@
 """Identifies callers by a token: a JWT with the identity in one claim.
 
-The token counts only where there is no certificate, and only for requests: a connection is made before it is seen. One
-that is present and invalid is refused (401), whatever policies say. It is read from one header only, `Authorization:
-Bearer`: in a query it would be in every log.
+The token counts only without a certificate, and only for requests: the connection exists before the token is seen. An
+invalid token is refused (401), whatever policies allow. It is read from one header only, `Authorization: Bearer`: in a
+query it would be in every log.
 
-A token ends at the proxy that accepts it. Of a gateway, the authorizer gets it, too (`caller.lua`).
+A token ends at the proxy that accepts it. At a gateway, the authorizer gets it, too (`caller.lua`).
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from eastgate.envoy.config.spelling import URL_SAFE, bits, encodings
 from eastgate.envoy.config.typed import Plain, filter_, typed
 from eastgate.envoy.config.values import literal
 
-CARRIER = "x-eastgate-authorization"  # has the token on its way to the authorizer of a gateway
+CARRIER = "x-eastgate-authorization"  # carries the token to the authorizer of a gateway
 
 _METADATA = "envoy.filters.http.jwt_authn"
 _HEADER, _SCHEME = "Authorization", "Bearer "
 _TOKEN = "[A-Za-z0-9._-]+"  # noqa: S105 - not a secret
-_NOBODY = "urn:eastgate:nobody"  # an issuer that signs nothing, for nobody
-_LEEWAY = 1  # seconds, of a minute that Envoy would give: it cannot do with none
+_NO_ISSUER = "urn:eastgate:nobody"  # an issuer without keys
+_CLOCK_SKEW_SECONDS = 1  # seconds; Envoy's default is a minute, and 0 is invalid
 
-# A header parameter that must be understood (RFC 7515, `crit`) is understood by nobody here. Envoy does not look.
+# No proxy here understands a critical header parameter (RFC 7515, `crit`), and Envoy does not check it.
 _CRITICAL = (b'"crit"', *(rf"\u00{ord(letter):x}".encode() for letter in "crit"))
 
 
 @dataclass(frozen=True, slots=True)
 class TokenIdentity:
-    """The accepted issuer, and which claim holds a SPIFFE ID. It may name no identity outside of `trust_domain`."""
+    """The accepted issuer, and the claim with a SPIFFE ID. It may name no identity outside of `trust_domain`."""
 
     issuer: str
     keys: str  # a JSON Web Key Set
@@ -59,11 +59,11 @@ def token_filter(tokens: TokenIdentity) -> Plain:
         "local_jwks": {"inline_string": tokens.keys},
         "from_headers": [{"name": _HEADER, "value_prefix": _SCHEME}],
         "payload_in_metadata": "jwt",
-        "forward": True,  # rules and authorizers may look at it: `identity_filter` takes it off
+        "forward": True,  # rules and authorizers may look at it: `identity_filter` removes it
         "require_expiration": True,
-        "clock_skew_seconds": _LEEWAY,
+        "clock_skew_seconds": _CLOCK_SKEW_SECONDS,
     }
-    nobody = {**provider, "issuer": _NOBODY, "audiences": [_NOBODY]}
+    nobody = {**provider, "issuer": _NO_ISSUER, "audiences": [_NO_ISSUER]}
     anybody = {"requires_any": {"requirements": [{"provider_name": "issuer"}, {"allow_missing": {}}]}}
     rules: list[Plain] = [
         {"match": {"prefix": "/", "headers": headers}, "requires": {"provider_name": "nobody"}} for headers in _REFUSED
@@ -107,7 +107,7 @@ def _authorization(pattern: str, *, inverted: bool = False) -> Plain:
     return {"name": _HEADER, "string_match": {"safe_regex": {"regex": pattern}}, "invert_match": inverted}
 
 
-# What has a token and anything else, another token perhaps; and a token that cannot be understood.
+# A header with a token and further text, such as another token, and an unreadable token.
 _REFUSED: list[list[Plain]] = [
     [_authorization(f"(?s).*{_SCHEME}.*"), _authorization(f"{_SCHEME}{_TOKEN}", inverted=True)],
     [_authorization(_critical())],

@@ -1,4 +1,4 @@
-"""Builds Envoy's messages from plain data, in which configuration is written."""
+"""Builds Envoy's messages from plain data, the form of all configuration here."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ADS: Plain = {"ads": {}, "resource_api_version": "V3"}
 
 
 def message(kind: type[M], plain: Plain) -> M:
-    """Parse plain data as a message. Raises where a field does not exist."""
+    """Parse plain data as a message. Raises for an unknown field."""
     parsed = ParseDict(plain, kind())
     _repack(parsed)
     return parsed
@@ -76,7 +76,7 @@ def typed(type_name: str, **fields: Any) -> Plain:
 
 
 def struct(type_name: str, **fields: Any) -> Plain:
-    """Return the configuration of an extension whose message our generated code does not know yet, but Envoy does."""
+    """Return the configuration of an extension with a message that Envoy knows, and the generated code does not."""
     return {"@type": _TYPES + "xds.type.v3.TypedStruct", "type_url": _TYPES + type_name, "value": fields}
 
 
@@ -86,5 +86,5 @@ def filter_(name: str, config: Plain) -> Plain:
 
 
 def discovered(name: str, type_name: str) -> Plain:
-    """Return an extension whose configuration is a resource of its own. Until Envoy has it, nothing gets through."""
+    """Return an extension whose configuration is a resource of its own. Until Envoy has it, no request passes."""
     return {"name": name, "config_discovery": {"config_source": ADS, "type_urls": [_TYPES + type_name]}}

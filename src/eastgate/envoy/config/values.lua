@@ -1,7 +1,7 @@
--- Notes all values of the headers and query parameters that policies look at, where RBAC can compare them.
--- FIELDS, which stands before this, says which. What is noted of a field: "=" and each value between START and STOP,
--- or UNCLEAR. Where nothing is noted, because this failed, RBAC refuses the request. All of it together is noted too,
--- each with its key before it and STOP behind it, for the log of requests that stay open.
+-- Notes all values of the headers and query parameters that policies look at, so that RBAC can compare them.
+-- FIELDS, defined before this script, lists them. The note of a field is "=" and each value between START and STOP, or
+-- UNCLEAR. Without a note, because this script failed, RBAC refuses the request. A further note has all fields, each
+-- with its key before it and STOP behind it, for the log of requests that stay open.
 
 local START, STOP, UNCLEAR = "\2", "\3", "?"
 local ALL = "eastgate.values"
@@ -17,7 +17,7 @@ local function trimmed(text)
   return text:sub(first, last)
 end
 
--- Whether a value may be several that Envoy has joined before anybody could look at them.
+-- Returns whether a value may be several values that Envoy has joined.
 local function may_be_several(text, joint, http2)
   if not joint then return false end
   if http2 then return text:find(joint, 1, true) ~= nil end
@@ -36,7 +36,7 @@ end
 
 -- Queries
 
--- The text in UTF-8: each longest part that begins no character, or ends before it is one, is replaced.
+-- Returns the text in UTF-8: each longest sequence of invalid bytes, or of an incomplete character, is replaced.
 local function repaired(text)
   local parts, from = {}, 1
   while true do
@@ -73,7 +73,7 @@ local function decoded(text)
   return repaired(text)
 end
 
--- The parameters of a query, as lists of values; names that no policy looks at are left out.
+-- Returns the parameters of a query, as lists of values, without names that no policy looks at.
 local function parameters(target, wanted)
   local found = {}
   local mark = target:find("?", 1, true)
@@ -99,8 +99,8 @@ local function noted(values)
   return "=" .. (#values > 0 and START .. table.concat(values, STOP .. START) .. STOP or "")
 end
 
--- Notes what is not noted yet: there are two such filters, so that one is there while policies change, and the other
--- may not have noted the values one by one.
+-- Adds missing notes. There are two such filters, so that one is there while policies change, and the other may not
+-- have noted the values one by one.
 local function note(state, field, read)
   local together, apart = not state:get(field.key), field.each and not state:get(field.each)
   if not together and not apart then return end

@@ -1,8 +1,9 @@
 """Makes all values of headers and query parameters visible to RBAC.
 
-Envoy's own inputs see the values of a header as one text, and of a query parameter the first value only. A Lua filter
-notes all of them in filter state (`values.lua`): in one text, with marks around each value, in which a comparison looks
-for a part; and, since an expression could match across marks, one by one where a policy has an expression.
+Envoy's own inputs have the values of a header as one text, and only the first value of a query parameter. A Lua filter
+notes all values in filter state (`values.lua`). The notes are one text with marks around each value, and a comparison
+searches a part of it. An expression could match across marks, so for policies with an expression the values are also
+noted one by one.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from eastgate.ir.attributes import Attribute, header, query
 from eastgate.ir.matchers import known
 
 ALL_KEY = "eastgate.values"  # the noted values of all fields, to decide a request again while it is open
-CLEAR = "="  # what is noted begins so, unless values could not be told apart
-_START, _STOP = "\x02", "\x03"  # no header has them, and a query that has them is not clear
+CLEAR = "="  # prefix of unambiguous notes
+_START, _STOP = "\x02", "\x03"  # no header has them, and a query that has them is ambiguous
 _VALUE = regex(f"{_START}([^{_START}{_STOP}]*){_STOP}")
 _FIELD = regex(rf"eastgate\.(?P<kind>header|query)\.(?P<name>[^=?]*)(?:\?|=(?P<values>(?:{_VALUE.pattern})*)){_STOP}")
-_MOST_VALUES = 8  # values of one name that an expression is tried on
+_MAX_VALUES = 8  # values of one name that an expression is tried on
 
 
 def field_key(attribute: Attribute) -> str:
@@ -40,12 +41,12 @@ def each_key(attribute: Attribute) -> str:
 
 
 def single_keys(attribute: Attribute) -> list[str]:
-    """Return the filter state keys that hold one value each. They are unique: names have their slashes encoded."""
-    return [f"{each_key(attribute)}/{index}" for index in range(_MOST_VALUES)]
+    """Return the filter state keys that hold one value each. They are unique: slashes in names are encoded."""
+    return [f"{each_key(attribute)}/{index}" for index in range(_MAX_VALUES)]
 
 
 def marked(matcher: Matcher) -> list[str]:
-    """Return texts of which ANY is in the joined values where ANY value is in the matcher."""
+    """Return marked texts: if ANY of them is in the joined values, ANY value meets the matcher."""
     match matcher:
         case OneOf(values):
             return [f"{_START}{value}{_STOP}" for value in sorted(values, key=str)]
@@ -60,7 +61,7 @@ def marked(matcher: Matcher) -> list[str]:
 
 
 def noted_values(text: str) -> dict[Attribute, Known]:
-    """Parse what was noted of all fields. Ambiguous values are left out: they are unknown."""
+    """Parse the notes of all fields. Ambiguous values are left out: they are unknown."""
     values: dict[Attribute, Known] = {}
     position = 0
     while (field := _FIELD.match(text, position)) is not None:
@@ -72,7 +73,7 @@ def noted_values(text: str) -> dict[Attribute, Known]:
 
 
 def values_filter(fields: tuple[RequestField, ...]) -> Message:
-    """Build the filter that notes these fields; one that does nothing where there are none."""
+    """Build the filter that notes these fields. Without fields, it does nothing."""
     config = lua_pb2.Lua()
     if fields:
         entries = ",\n".join(f"  {{ {_entry(field)} }}" for field in fields)
@@ -91,7 +92,7 @@ def _entry(field: RequestField) -> str:
     if joint is not None:
         entry["joint"] = literal(joint)
     if field.patterned:
-        entry |= {"most": str(_MOST_VALUES), "each": literal(each_key(attribute))}
+        entry |= {"most": str(_MAX_VALUES), "each": literal(each_key(attribute))}
     return ", ".join(f"{name} = {value}" for name, value in entry.items())
 
 

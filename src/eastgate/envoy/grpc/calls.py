@@ -1,4 +1,4 @@
-"""The methods of a gRPC server, and which of them the headers of a request call."""
+"""The methods of a gRPC server, and the headers that call them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from eastgate.envoy.grpc.frames import (
 Method = Callable[[bytes], "bytes | Awaitable[bytes] | AsyncIterator[bytes]"]
 """Answers a message: at once, later, or with several messages. Raises CallError."""
 
-_MOST_REMEMBERED: Final = 64  # header blocks of a connection
-_LONGEST_REMEMBERED: Final = 1024  # bytes
-_MOST_RESIZES: Final = 2  # of the table, before the headers of one block
-_LONGEST_LENGTH: Final = 18  # digits
+_MAX_CACHED_BLOCKS: Final = 64  # header blocks of a connection
+_MAX_CACHED_BLOCK_BYTES: Final = 1024  # bytes
+_MAX_TABLE_RESIZES: Final = 2  # of the table, before the headers of one block
+_MAX_LENGTH_DIGITS: Final = 18  # digits
 
-# What headers may be (RFC 9113, 8.2 and 8.3), each name and value with a NUL behind it
+# Valid headers (RFC 9113, 8.2 and 8.3): each name and value is followed by a NUL
 _VALUE: Final = rb"(?:[^\0\r\n \t](?:[^\0\r\n]*[^\0\r\n \t])?)?\0"
 _FIELDS: Final = rb"(?:[!#$%&'*+\-.^_`|~0-9a-z]+\0" + _VALUE + rb")*"
 _REQUEST: Final = regex(rb"(?::(?:method|scheme|path|authority)\0" + _VALUE + rb")*" + _FIELDS)
@@ -50,7 +50,7 @@ _ONCE: Final = frozenset(
 
 
 class GrpcStatus(IntEnum):
-    """How a call ended: gRPC's codes."""
+    """The status at the end of a call: gRPC's codes."""
 
     OK = 0
     UNKNOWN = 2
@@ -61,7 +61,7 @@ class GrpcStatus(IntEnum):
 
 
 class CallError(Exception):
-    """A call is answered with a status. `message` is printable ASCII."""
+    """An error that answers a call with a status. `message` is printable ASCII."""
 
     def __init__(self, status: GrpcStatus, message: str) -> None:
         super().__init__(message)
@@ -97,10 +97,10 @@ _COMPRESSED: Final = RefusedCall.of(GrpcStatus.UNIMPLEMENTED, "messages must not
 
 
 class CallHeaders:
-    """Reads the headers of one connection, in order.
+    """Parses the headers of one connection, in order.
 
-    A proxy writes the same headers for each call, so that their bytes are the same as long as the table of the
-    connection is. What such bytes mean is remembered until the table changes.
+    A proxy writes the same headers for each call, so that their bytes are the same as long as the connection's table
+    is. The parsed result for such bytes is cached until the table changes.
     """
 
     def __init__(self, methods: Mapping[bytes, Method], largest: int) -> None:
@@ -109,25 +109,25 @@ class CallHeaders:
         self._remembered: dict[bytes, GrpcCall | RefusedCall] = {}
 
     def read(self, block: bytes) -> GrpcCall | RefusedCall:
-        """Return the call that headers make, or how they are refused. Raises Http2Error."""
+        """Return the call of these headers, or its refusal. Raises Http2Error."""
         call = self._remembered.get(block)
         if call is None:
             before = self._table()
             call = self._call(self.decode(block))
-            if self._table() == before and len(block) <= _LONGEST_REMEMBERED:
-                if len(self._remembered) >= _MOST_REMEMBERED:
+            if self._table() == before and len(block) <= _MAX_CACHED_BLOCK_BYTES:
+                if len(self._remembered) >= _MAX_CACHED_BLOCKS:
                     self._remembered.clear()
                 self._remembered[block] = call
         return call
 
     def decode(self, block: bytes) -> list[tuple[bytes, bytes]]:
-        """Return headers. Raises Http2Error: the table is of no use any more."""
+        """Decode headers. Raises Http2Error: the table is unusable afterwards."""
         if _is_resized_often(block):
             raise Http2Error(ErrorCode.COMPRESSION_ERROR, "the table changes its size without end")
         before = self._table()
         try:
             decoded = [(bytes(name), bytes(value)) for name, value in self._decoder.decode(block, raw=True)]
-        except Exception as error:  # whatever the library stumbles over
+        except Exception as error:  # any error of the library
             raise Http2Error(ErrorCode.COMPRESSION_ERROR, "headers cannot be read") from error
         if self._table() != before:
             self._remembered.clear()
@@ -164,7 +164,7 @@ def are_trailers(headers: list[tuple[bytes, bytes]]) -> bool:
 
 
 def _by_name(headers: list[tuple[bytes, bytes]], pattern: re.Pattern[bytes]) -> dict[bytes, bytes] | None:
-    """Return headers by their names; None if a request with them is malformed."""
+    """Return headers by their names; None for a malformed request."""
     named = dict(headers)
     text = b"".join([b"%b\0%b\0" % header for header in headers])
     if text.count(b"\0") != 2 * len(headers) or not pattern.fullmatch(text) or not _HOP_BY_HOP.isdisjoint(named):
@@ -172,7 +172,7 @@ def _by_name(headers: list[tuple[bytes, bytes]], pattern: re.Pattern[bytes]) -> 
     if len(named) != len(headers) and any(sum(name == once for name, _ in headers) > 1 for once in _ONCE):
         return None
     length = named.get(b"content-length", b"0")
-    is_length = length.isdigit() and len(length) <= _LONGEST_LENGTH
+    is_length = length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS
     return named if is_length and named.get(b"te", b"trailers") == b"trailers" else None
 
 
@@ -181,20 +181,20 @@ def _is_grpc(content_type: bytes) -> bool:
 
 
 def _is_resized_often(block: bytes) -> bool:
-    """Tell whether a block begins with more new sizes of the table than it can need (RFC 7541, 4.2)."""
+    """Return whether a block begins with more table sizes than a table can need (RFC 7541, 4.2)."""
     at = resizes = 0
-    while resizes <= _MOST_RESIZES and at < len(block) and block[at] & 0xE0 == 0x20:
+    while resizes <= _MAX_TABLE_RESIZES and at < len(block) and block[at] & 0xE0 == 0x20:
         resizes += 1
         is_long = block[at] & 0x1F == 0x1F
         at += 1
         while is_long and at < len(block):
             is_long = block[at] >= 0x80
             at += 1
-    return resizes > _MOST_RESIZES
+    return resizes > _MAX_TABLE_RESIZES
 
 
 class _TableState:
-    """The table of headers at a time. Whatever is added to it is a new object in front."""
+    """A snapshot of the table of headers. An added header is a new first object."""
 
     __slots__ = ("_first", "_length", "_size")
 
@@ -214,34 +214,34 @@ class _TableState:
     __hash__ = None  # type: ignore[assignment]
 
 
-# One call on a connection, and those that ended too early.
+# One call on a connection, and calls that ended early.
 
 
-_MOST_CUT_OFF: Final = 1024
+_MAX_CUT_OFF: Final = 1024
 
 
 class GrpcStream:
-    """A call that is open: its request arrives, it is being answered, or its answer waits to be sent."""
+    """An open call: its request arrives, it is being answered, or its answer waits to be sent."""
 
     __slots__ = ("answering", "began", "call", "ends", "id", "is_whole", "received", "started", "unsent", "window")
 
     def __init__(self, number: int, call: GrpcCall, window: int, now: float) -> None:
         self.id = number
         self.call = call
-        self.window = window  # bytes that the peer takes
+        self.window = window  # bytes that the peer accepts
         self.began = now
         self.received: bytes | bytearray = b""
         self.is_whole = False
         self.answering: asyncio.Task[None] | None = None
         self.started = False  # the headers of the response are sent
         self.unsent = b""
-        self.ends = False  # no message comes after `unsent`
+        self.ends = False  # `unsent` has the last message
 
 
 class CutOffStreams:
-    """Streams that we ended before their requests did: the peer goes on sending until it knows.
+    """Streams that the server ended before their requests did: the peer continues to send until it learns of it.
 
-    The numbers of the last ones are kept. All earlier numbers, up to the highest that was dropped, count as cut off.
+    The numbers of the latest ones are kept. All earlier numbers, up to the highest that was dropped, count as cut off.
     """
 
     def __init__(self) -> None:
@@ -249,9 +249,9 @@ class CutOffStreams:
         self._highest_before = 0
 
     def add(self, number: int) -> None:
-        """Remember a stream."""
+        """Add a stream."""
         self._last[number] = None
-        if len(self._last) > _MOST_CUT_OFF:
+        if len(self._last) > _MAX_CUT_OFF:
             oldest = next(iter(self._last))
             del self._last[oldest]
             self._highest_before = max(self._highest_before, oldest)
@@ -268,12 +268,12 @@ class CutOffStreams:
 
 FIRST_WINDOW: Final = 65_535  # of either side, before any settings
 _EMPTY_TABLE: Final = b"\x20"  # headers that follow need no table
-_FIRST_TABLE: Final = 4096
+_INITIAL_TABLE_BYTES: Final = 4096
 _OK: Final = trailers(GrpcStatus.OK)
 
 
 class Outgoing:
-    """The frames of one connection that wait to be sent, and the windows of its peer."""
+    """The waiting frames of one connection, and the windows of its peer."""
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
@@ -294,7 +294,7 @@ class Outgoing:
         self.frames.append(frame(HEADERS, END_HEADERS | flags, stream, block))
 
     def send(self, stream: GrpcStream) -> bool:
-        """Add as much of an answer as the peer takes. Return whether that is the whole answer."""
+        """Add as much of an answer as the peer accepts. Return whether that is the whole answer."""
         if not (stream.unsent or stream.ends):
             return False
         if not stream.started:
@@ -313,7 +313,7 @@ class Outgoing:
         return stream.ends
 
     def widen(self, more: int) -> None:
-        """Enlarge the window of all streams together. Raises Http2Error."""
+        """Enlarge the window of the connection. Raises Http2Error."""
         self._window += more
         if not more:
             raise Http2Error(ErrorCode.PROTOCOL_ERROR, "a window is not larger")
@@ -336,9 +336,9 @@ class Outgoing:
                 raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
             self.stream_window = value
         elif setting == Setting.MAX_FRAME_SIZE:
-            if not LARGEST_FRAME <= value < 1 << 24:  # we send none that is larger than the least of these
+            if not LARGEST_FRAME <= value < 1 << 24:  # the server sends no frame above the smallest limit
                 raise Http2Error(ErrorCode.PROTOCOL_ERROR, "there is no such size of frames")
         elif setting == Setting.ENABLE_PUSH and value > 1:
             raise Http2Error(ErrorCode.PROTOCOL_ERROR, "pushes are enabled or not")
-        elif setting == Setting.HEADER_TABLE_SIZE and value < _FIRST_TABLE:
+        elif setting == Setting.HEADER_TABLE_SIZE and value < _INITIAL_TABLE_BYTES:
             self._needs_empty_table = True

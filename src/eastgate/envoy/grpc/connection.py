@@ -1,6 +1,6 @@
-"""One HTTP/2 connection of a gRPC server: bounded in everything, and no slower than it must be.
+"""One HTTP/2 connection of a gRPC server. All its resources have limits.
 
-Whatever a peer does that it must not ends its connection, and what is over a limit is refused.
+A peer that violates the protocol loses its connection, and a call beyond a limit is refused.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from eastgate.envoy.grpc.server import GrpcServer
 
 _LOG = logging.getLogger(__name__)
-_MOST_SETTINGS: Final = 32  # in one frame
-_MOST_WRITTEN: Final = 48  # frames that wait to be sent together
-_MOST_AT_ONCE: Final = 32  # calls of one connection, before it is the turn of the others
+_MAX_SETTINGS: Final = 32  # in one frame
+_MAX_BATCHED_FRAMES: Final = 48  # frames that are sent together
+_MAX_CALLS_PER_TURN: Final = 32  # calls of one connection, before other connections have their turn
 _PROBE: Final = b"eastgate"
 
 
@@ -55,7 +55,7 @@ class GrpcConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._unread = b""
-        self._goes_on = False  # with what is unread, once the others had their turn
+        self._has_unread = False  # with unread bytes, after other connections had their turn
         self._next_turn: asyncio.Handle | None = None
         self._may_write = True
         self._outgoing = Outgoing()
@@ -70,7 +70,7 @@ class GrpcConnection(asyncio.Protocol):
     # The connection
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # those of other event loops need not be derived from it
+        self._transport = cast("asyncio.Transport", transport)  # other event loops have transports of other classes
         limits = self._limits
         settings = {
             Setting.MAX_CONCURRENT_STREAMS: limits.streams,
@@ -107,9 +107,9 @@ class GrpcConnection(asyncio.Protocol):
             _LOG.exception("a connection could not be served")
             self._end(ErrorCode.INTERNAL_ERROR)
         self._flush()
-        goes_on = self.calls.answered_at_once >= _MOST_AT_ONCE
-        if goes_on or self._goes_on:
-            self._goes_on = goes_on
+        goes_on = self.calls.answered_at_once >= _MAX_CALLS_PER_TURN
+        if goes_on or self._has_unread:
+            self._has_unread = goes_on
             self._pace()
 
     def _read_on(self) -> None:
@@ -118,15 +118,15 @@ class GrpcConnection(asyncio.Protocol):
             self._read(self._unread)
 
     def _pace(self) -> None:
-        """Read only from a peer that takes its answers, and no more before its calls so far had their turn."""
+        """Read only while the peer accepts its answers, and after its calls so far had their turn."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        if self._may_write and not self._goes_on:
+        if self._may_write and not self._has_unread:
             transport.resume_reading()
         else:
             transport.pause_reading()
-        if self._may_write and self._goes_on and self._next_turn is None:
+        if self._may_write and self._has_unread and self._next_turn is None:
             self._next_turn = self._loop.call_soon(self._read_on)
 
     def eof_received(self) -> bool:
@@ -142,34 +142,34 @@ class GrpcConnection(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether no call is open."""
+        """Return whether no call is open."""
         return not self.calls.streams
 
     def announce_end(self) -> None:
-        """Tell the peer to make new calls elsewhere. Those that are on their way are answered."""
+        """Announce the end to the peer. Calls that it has already sent are answered."""
         self._write(frame(GOAWAY, 0, 0, goaway(LARGEST_WINDOW, ErrorCode.NO_ERROR)))
         self._flush()
 
     def end_when_idle(self) -> None:
-        """Take no more calls, and close once those that are open are answered."""
+        """Refuse new calls, and close after the open calls are answered."""
         if not self.calls.refuses:
             self.calls.refuses = True
             self._write(frame(GOAWAY, 0, 0, goaway(self.calls.last_stream, ErrorCode.NO_ERROR)))
         self._flush()
 
-    def give_way(self) -> None:
-        """Close at once, for another connection."""
+    def evict(self) -> None:
+        """Close at once, to make room for another connection."""
         self._end(ErrorCode.NO_ERROR)
         self.abort()
 
     def abort(self) -> None:
-        """Close whatever is open."""
+        """Close at once, with open calls."""
         self._is_open = False
         if self._transport is not None:
             self._transport.abort()
 
-    def look_at_times(self, now: float) -> None:
-        """End what takes too long, and ask a silent peer whether it is there."""
+    def check_timeouts(self, now: float) -> None:
+        """End late calls, and ping a silent peer."""
         limits = self._limits
         if not self._has_settings and now - self.began > limits.seconds:
             self.abort()
@@ -186,7 +186,7 @@ class GrpcConnection(asyncio.Protocol):
         self._flush()
 
     def _end(self, code: int) -> None:
-        """Say why, and close."""
+        """Send the reason, and close."""
         if self._is_open:
             self._write(frame(GOAWAY, 0, 0, goaway(self.calls.last_stream, code)))
             self._flush()
@@ -216,7 +216,7 @@ class GrpcConnection(asyncio.Protocol):
                 return
             self._has_greeted, start = True, len(PREFACE)
         head, calls = FRAME_HEAD.unpack_from, self.calls
-        while size - start >= 9 and self._is_open and calls.answered_at_once < _MOST_AT_ONCE:
+        while size - start >= 9 and self._is_open and calls.answered_at_once < _MAX_CALLS_PER_TURN:
             upper, lower, kind, flags, stream = head(data, start)
             length = (upper << 8) | lower
             if length > LARGEST_FRAME:
@@ -226,7 +226,7 @@ class GrpcConnection(asyncio.Protocol):
                 break
             self._read_frame(kind, flags, stream & LARGEST_WINDOW, data[start + 9 : end])
             start = end
-            if len(self._outgoing.frames) >= _MOST_WRITTEN:
+            if len(self._outgoing.frames) >= _MAX_BATCHED_FRAMES:
                 self._flush()
         self._unread = data[start:]
 
@@ -276,7 +276,7 @@ class GrpcConnection(asyncio.Protocol):
             raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "settings have another length")
         if flags & ACK:
             return
-        if len(payload) > 6 * _MOST_SETTINGS:
+        if len(payload) > 6 * _MAX_SETTINGS:
             raise Http2Error(ErrorCode.ENHANCE_YOUR_CALM, "there are too many settings")
         self._has_settings = True
         self._outgoing.set(payload, self.calls.streams.values())

@@ -21,7 +21,7 @@ WITH_PRIORITY: Final = 0x20
 
 
 class ErrorCode:
-    """Why a stream or a connection ends."""
+    """The reason for the end of a stream or a connection."""
 
     NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, FLOW_CONTROL_ERROR, SETTINGS_TIMEOUT, STREAM_CLOSED = range(6)
     FRAME_SIZE_ERROR, REFUSED_STREAM, CANCEL, COMPRESSION_ERROR, CONNECT_ERROR, ENHANCE_YOUR_CALM = range(6, 12)
@@ -35,7 +35,7 @@ class Setting:
 
 
 class Http2Error(Exception):
-    """A peer does what it must not: its connection ends."""
+    """A violation of the protocol by a peer: its connection ends."""
 
     def __init__(self, code: int, problem: str) -> None:
         super().__init__(problem)
@@ -65,7 +65,7 @@ def without_padding(flags: int, payload: bytes) -> bytes:
     return payload[1 : len(payload) - payload[0]]
 
 
-# Headers, written so that they need no table
+# Headers, encoded without a table
 
 
 def _literal(name: bytes, value: bytes) -> bytes:
@@ -84,17 +84,17 @@ RESPONSE_HEADERS: Final = _STATUS_200 + _literal(b"content-type", b"application/
 
 def trailers(status: int, message: str = "") -> bytes:
     """Return the headers behind a response. `message` is printable ASCII, without `%`."""
-    told = _literal(b"grpc-message", message.encode("ascii")) if message else b""
-    return _literal(b"grpc-status", str(status).encode()) + told
+    message_header = _literal(b"grpc-message", message.encode("ascii")) if message else b""
+    return _literal(b"grpc-status", str(status).encode()) + message_header
 
 
 def status_headers(status: int) -> bytes:
-    """Return the headers of a response that is none of gRPC's."""
+    """Return the headers of a response outside of gRPC."""
     return _literal(b":status", str(status).encode())
 
 
 def resets_in(data: bytes, start: int) -> Iterator[int]:
-    """Yield the streams that whole frames reset."""
+    """Yield the streams that complete frames reset."""
     size, head = len(data), FRAME_HEAD.unpack_from
     while size - start >= 9:
         upper, lower, kind, _, stream = head(data, start)
@@ -109,5 +109,5 @@ def reset_frame(stream: int, code: int) -> bytes:
 
 
 def goaway(last_stream: int, code: int) -> bytes:
-    """Return what a frame says that ends a connection."""
+    """Return the payload of a frame that ends a connection."""
     return last_stream.to_bytes(4, "big") + code.to_bytes(4, "big")

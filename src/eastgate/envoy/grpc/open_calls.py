@@ -1,7 +1,7 @@
-"""The open calls of one HTTP/2 connection: they arrive within bounds, are answered, and take their answers along.
+"""The open calls of one HTTP/2 connection: they arrive within limits, are answered, and send their answers.
 
-No call is answered before all of it has arrived, and an error answers with a status of gRPC that no proxy takes for
-consent.
+A call is answered only after all of it has arrived. An error answers with a status of gRPC that no proxy treats as an
+allow.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from eastgate.envoy.grpc.server import GrpcServer
 
 _LOG = logging.getLogger(__name__)
-RECEIVED_AT_ONCE: Final = 4 * 1024 * 1024  # bytes of all streams that may be on their way
+RECEIVED_AT_ONCE: Final = 4 * 1024 * 1024  # bytes of all streams that a peer may send ahead
 PREFIX: Final = Struct(">BI")  # of a message: whether it is compressed, and its length
-_MOST_CONTINUED: Final = 32  # frames of one block of headers
+_MAX_CONTINUATIONS: Final = 32  # frames of one block of headers
 
 
 class OpenCalls:
@@ -64,27 +64,27 @@ class OpenCalls:
         self.continued: tuple[int, int, list[bytes]] | None = None
         """The stream, the flags and the parts of unfinished headers."""
         self.refuses = False
-        """Whether calls that come now are too late."""
+        """Whether new calls come too late."""
         self._receivable = RECEIVED_AT_ONCE
         self.abandoned: frozenset[int] = frozenset()
-        """The streams that are reset in what is being read."""
+        """The streams with a reset in the bytes that are being read."""
         self.answered_at_once = 0
         self.arriving = 0
-        """The bytes of calls that have not arrived as a whole."""
+        """The bytes of incomplete calls."""
         self.called_at = 0.0
-        """When the last call came; 0: there was none."""
+        """The time of the last call; 0: there was none."""
         self.now = self._counted_since = self._loop.time()
-        self._idle_frames = 0  # that brought no call forward
+        self._idle_frames = 0  # frames without progress of a call
 
     def refuse_largest(self) -> None:
-        """Refuse the call that has brought most and has not arrived yet."""
+        """Refuse the incomplete call with the most bytes."""
         arriving = (stream for stream in self.streams.values() if not stream.is_whole)
         largest = max(arriving, key=lambda stream: len(stream.received))
         self._refuse(largest, GrpcStatus.RESOURCE_EXHAUSTED, "too much is waiting")
         self._flush()
 
     def end_late(self, now: float) -> bool:
-        """Reset the calls that take too long to arrive. Return whether the peer takes its answers."""
+        """Reset calls that arrive too slowly. Return whether the peer accepts its answers in time."""
         for stream in tuple(self.streams.values()):
             if stream.unsent and now - stream.began > self._limits.seconds:
                 return False
@@ -93,17 +93,17 @@ class OpenCalls:
         return True
 
     def close(self) -> None:
-        """Forget all calls."""
+        """Close all calls."""
         for stream in tuple(self.streams.values()):
             self._close(stream)
 
     def send(self) -> None:
-        """Send as much of the answers as the peer takes."""
+        """Send as much of the answers as the peer accepts."""
         for stream in tuple(self.streams.values()):
             self._send(stream)
 
     def count_idle(self) -> None:
-        """Count a frame that brings no call forward: with too many of them, a peer only makes work."""
+        """Count a frame without progress of a call. A peer with too many of them loses its connection."""
         now = self.now
         if now - self._counted_since > self._limits.seconds:
             self._counted_since, self._idle_frames = now, 0
@@ -112,7 +112,7 @@ class OpenCalls:
             raise Http2Error(ErrorCode.ENHANCE_YOUR_CALM, "too many frames bring no call forward")
 
     def _count_answer(self) -> None:
-        """Count an answer, which makes up for other frames. A call that the peer resets before its answer does not."""
+        """Count an answer: it permits some further frames without progress. A call that was reset before does not."""
         self._idle_frames = max(0, self._idle_frames - self._limits.idle_frames_of_call)
 
     def on_window_update(self, stream: int, payload: bytes) -> None:
@@ -165,14 +165,14 @@ class OpenCalls:
             raise Http2Error(ErrorCode.PROTOCOL_ERROR, "there are no headers to continue")
         _, first_flags, parts = self.continued
         parts.append(payload)
-        if len(parts) > _MOST_CONTINUED or sum(map(len, parts)) > self._limits.head:
+        if len(parts) > _MAX_CONTINUATIONS or sum(map(len, parts)) > self._limits.head:
             raise Http2Error(ErrorCode.ENHANCE_YOUR_CALM, "there are too many headers")
         if flags & END_HEADERS:
             self.continued = None
             self._on_block(first_flags, stream, b"".join(parts))
 
     def _on_block(self, flags: int, number: int, block: bytes) -> None:
-        """Read the headers of a call, or those behind its message."""
+        """Read the headers of a call, or the trailers behind its message."""
         if number <= self.last_stream:
             self._on_trailers(flags, number, block)
             return
@@ -189,7 +189,7 @@ class OpenCalls:
                 self._answer(stream)
 
     def _refuse_headers(self, flags: int, number: int, answer: bytes | None, code: int) -> None:
-        """Answer a call that is not begun, or reset its stream with a code."""
+        """Answer a new call with a refusal, or reset its stream with a code."""
         self.count_idle()
         if answer is not None:
             code = ErrorCode.NO_ERROR
@@ -222,7 +222,7 @@ class OpenCalls:
         size = len(payload)
         self._receivable -= size
         if self._receivable < 0:
-            raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "there is more than was to be sent")
+            raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "the data exceeds the window of the connection")
         if self._receivable < RECEIVED_AT_ONCE // 2:
             more = RECEIVED_AT_ONCE - self._receivable
             self._receivable = RECEIVED_AT_ONCE
@@ -250,13 +250,13 @@ class OpenCalls:
                 stream.received = bytearray(stream.received + data)
             if flags & END_STREAM:
                 self._answer(stream)
-            elif int.from_bytes(stream.received[1:5], "big") > self._limits.message:  # there is no room for more of it
+            elif int.from_bytes(stream.received[1:5], "big") > self._limits.message:  # no room for more of it
                 self._refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, "the message is too large")
 
     # Answers
 
     def _answer(self, stream: GrpcStream) -> None:
-        """Have a call answered that has arrived as a whole."""
+        """Answer a call that has arrived completely."""
         stream.is_whole = True
         self.arriving -= len(stream.received)
         if stream.call.length is not None and stream.call.length != len(stream.received):
@@ -264,7 +264,7 @@ class OpenCalls:
             return self._reset(stream, ErrorCode.PROTOCOL_ERROR)
         self.called_at = self.now
         if stream.id in self.abandoned:
-            return None  # its reset is read next: deciding for nobody would only make others wait
+            return None  # its reset is read next: a decision without a reader would only delay others
         self.answered_at_once += 1
         received = stream.received
         if len(received) < PREFIX.size:
@@ -312,7 +312,7 @@ class OpenCalls:
         self._flush()
 
     def _send(self, stream: GrpcStream) -> None:
-        """Send as much of an answer as the peer takes."""
+        """Send as much of an answer as the peer accepts."""
         if self.streams.get(stream.id) is stream and self._outgoing.send(stream):
             self._count_answer()
             self._close(stream)
@@ -321,8 +321,10 @@ class OpenCalls:
         """Answer a call with a status, in the place of a message."""
         if self.streams.get(stream.id) is not stream:
             return
-        told = trailers(status, message)
-        self._outgoing.write_headers(stream.id, END_STREAM, told if stream.started else RESPONSE_HEADERS + told)
+        end_headers = trailers(status, message)
+        self._outgoing.write_headers(
+            stream.id, END_STREAM, end_headers if stream.started else RESPONSE_HEADERS + end_headers
+        )
         if stream.is_whole:
             self._count_answer()
             self._close(stream)
@@ -336,18 +338,18 @@ class OpenCalls:
         self._close(stream)
 
     def _close(self, stream: GrpcStream) -> None:
-        """Forget a call, and end what answers it."""
+        """Close a call, and cancel its answer."""
         if self.streams.pop(stream.id, None) is None:
             return
         self._server.release(len(stream.received))
         if not stream.is_whole:
             self.arriving -= len(stream.received)
         if stream.answering is not None and stream.answering is not asyncio.current_task(self._loop):
-            self._loop.call_soon(stream.answering.cancel)  # once it has begun, so that all that it awaits has
+            self._loop.call_soon(stream.answering.cancel)  # after its start, so that all its awaits end too
 
 
 def check_priority(stream: int, payload: bytes) -> None:
-    """Check what a priority begins with. Raises Http2Error."""
+    """Check the fields of a priority. Raises Http2Error."""
     if not stream or int.from_bytes(payload[:4], "big") & LARGEST_WINDOW == stream:
         raise Http2Error(ErrorCode.PROTOCOL_ERROR, "a stream depends on itself, or a priority is about none")
 

@@ -10,18 +10,20 @@ from eastgate.basics.records import dataclass
 from eastgate.envoy.grpc.calls import Method
 from eastgate.envoy.grpc.connection import GrpcConnection
 
-_LOOK: Final = 1.0  # seconds
-_ON_THEIR_WAY: Final = 0.1  # seconds that calls are answered which were made before the end was known
+_POLL_SECONDS: Final = 1.0  # seconds
+_ANNOUNCE_SECONDS: Final = 0.1  # for calls that peers sent before they learned of the end
 
 
 @dataclass(frozen=True, slots=True)
 class GrpcLimits:
-    """What one client may take, and all of them.
+    """The limits for one client, and for all of them.
 
-    `head` and `message` are bytes, `streams` the calls of one connection that are open. A call has `seconds` to arrive,
-    and so has an answer to be taken; a peer that is silent for `silence` is asked whether it is there. `held` are the
-    bytes of all calls that are open. Of frames that bring no call forward there may be `idle_frames` in `seconds`, and
-    `idle_frames_of_call` more for each call.
+    - `head` and `message` are bytes, `streams` the open calls of one connection.
+    - A call has `seconds` to arrive, and its answer has `seconds` to be accepted.
+    - A peer that is silent for `silence` seconds is pinged.
+    - `held` are the bytes of all open calls.
+    - A peer may send `idle_frames` without progress of a call in `seconds`, and `idle_frames_of_call` more for each
+      call.
     """
 
     head: int = 64 * 1024
@@ -51,14 +53,14 @@ class GrpcServer:
         return GrpcConnection(self)
 
     async def drain(self, grace: float) -> None:
-        """Have peers call elsewhere, answer what is open, and close; all after so many seconds."""
+        """Announce the end, answer open calls, and close, after at most this number of seconds."""
         self.draining = True
         loop = asyncio.get_running_loop()
         end = loop.time() + grace
         for connection in tuple(self._connections):
             connection.announce_end()
         if self._connections:
-            await asyncio.sleep(min(grace, _ON_THEIR_WAY))
+            await asyncio.sleep(min(grace, _ANNOUNCE_SECONDS))
         for connection in tuple(self._connections):
             connection.end_when_idle()
         while self._connections and loop.time() < end:
@@ -66,10 +68,10 @@ class GrpcServer:
         for connection in tuple(self._connections):
             connection.abort()
 
-    # What connections call
+    # Interface for connections
 
     def add(self, connection: GrpcConnection) -> bool:
-        """Take a new connection, if there is room for it: that of the one without calls for longest, where need be."""
+        """Add a new connection, if there is room. If necessary, close the one without calls for longest."""
         if self.draining:
             return False
         if len(self._connections) >= self.limits.connections:
@@ -78,21 +80,22 @@ class GrpcServer:
                 return False
             longest = min(idle, key=lambda each: (each.calls.called_at, each.began))
             self.remove(longest)
-            longest.give_way()
+            longest.evict()
         self._connections.add(connection)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_LOOK, self._look)
+            self._timer = asyncio.get_running_loop().call_later(_POLL_SECONDS, self._check_connections)
         return True
 
     def remove(self, connection: GrpcConnection) -> None:
-        """Forget a connection that is closed."""
+        """Remove a closed connection."""
         self._connections.discard(connection)
 
     def hold(self, size: int, arriving: int) -> bool:
-        """Tell whether there is room for so many bytes more, where `arriving` have come on their connection.
+        """Reserve room for a number of bytes, and return whether there is any; `arriving` bytes came on their
+        connection.
 
-        If so, they count until `release`. Where there is none, calls of connections that bring more are refused for
-        it: nobody takes all the room.
+        They count until `release`. If there is no room, calls of connections with more arriving bytes are refused, so
+        that no connection uses all the room.
         """
         while self._held + size > self.limits.held:
             largest = max((each.calls for each in self._connections), key=lambda calls: calls.arriving, default=None)
@@ -103,11 +106,11 @@ class GrpcServer:
         return True
 
     def release(self, size: int) -> None:
-        """Count so many bytes no longer."""
+        """Release a number of reserved bytes."""
         self._held -= size
 
-    def _look(self) -> None:
+    def _check_connections(self) -> None:
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(_LOOK, self._look) if self._connections else None
+        self._timer = loop.call_later(_POLL_SECONDS, self._check_connections) if self._connections else None
         for connection in tuple(self._connections):
-            connection.look_at_times(loop.time())
+            connection.check_timeouts(loop.time())

@@ -1,4 +1,4 @@
-"""Layers to what an Envoy beside a workload does. Knows no protobuf: `envoy.config` writes the plan down for Envoy."""
+"""The decisions of an Envoy for the layers of a workload, without protobuf: `envoy.config` writes them for Envoy."""
 
 from eastgate.envoy.plan.callers import ByCaller
 from eastgate.envoy.plan.codes import Inexpressible

@@ -1,7 +1,7 @@
-"""Values for every possible caller, looked up by the text that a proxy knows a caller by.
+"""Values for every possible caller, found by the proxy's text for the caller.
 
-A proxy knows a caller by one text: the SPIFFE ID in its certificate, or that it has none. What Linkerd calls a service
-account follows from it, so that there are no cells of other names here.
+A proxy has one text for a caller: the SPIFFE ID in its certificate, or a mark for anonymous callers. Linkerd's name of
+a service account follows from the SPIFFE ID, and has no cells here.
 """
 
 from __future__ import annotations

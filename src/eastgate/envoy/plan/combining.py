@@ -1,9 +1,9 @@
-"""Decisions combined: layers one after the other, rules in audit mode, and bytes of which no HTTP is known.
+"""Combined decisions: layers one after the other, rules in audit mode, and bytes that may not be HTTP.
 
-What is combined stays flat, and grows with the sum of its parts: what is final in the first (it denies, or asks the
-authorizer) comes first, each guarded by what the first allows before it, and then everything of the second. Only where
-an allow of the second has no name of its own, so that the first must lend it one, is the second written into each end
-of the first.
+A combination stays flat, and grows with the sum of its parts. The final verdicts of the first decision (it denies, or
+asks the authorizer) come first, each guarded by the allows before it. Then comes the whole second decision. If an allow
+of the second has no name of its own, it takes the name from the first: only then is the second written into each end of
+the first.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from eastgate.ir import (
 from eastgate.ir.attributes import ADDRESS, BACKEND, Attribute
 from eastgate.ir.symbolic.trees import DecisionNode, Entry, choice, flatten, leaves
 
-# What Envoy can test exactly as a policy means it. Whatever is near is not enough.
+# Tests that Envoy can make exactly as a policy means them. An approximation is not enough.
 
 
-# Envoy adds them, takes them away, or writes them otherwise, before a policy can look at them.
+# Envoy adds, removes or rewrites them before a policy can look at them.
 _ENVOYS_HEADERS = frozenset(
     {
         *("connection", "expect", "host", "http2-settings", "keep-alive", "proxy-connection", "te"),
         *("transfer-encoding", "upgrade", "x-forwarded-client-cert", "x-forwarded-proto"),
     }
 )
-# Of these Envoy makes one text with commas, and forgets empty values, where they are there several times.
+# Envoy joins several values of these with commas, and drops empty values.
 _JOINED_HEADERS = frozenset(
     {
         *("accept", "accept-encoding", "access-control-request-headers", "access-control-request-method"),
@@ -64,11 +64,11 @@ _JOINED_HEADERS = frozenset(
     }
 )
 _COOKIE = "cookie"  # of HTTP/2
-_NOT_NOTED = regex("[\x00\x02\x03]")  # a proxy cannot note them of a request
+_NOT_NOTED = regex("[\x00\x02\x03]")  # characters that a proxy cannot note
 
 
 def obstacle(atom: Is | Computed, vantage: Vantage) -> tuple[Code, str] | None:
-    """Return why an atom cannot be tested where a proxy stands; None where it can."""
+    """Return the reason why a proxy at this vantage cannot test an atom, or None."""
     attributes = (atom.attribute,) if isinstance(atom, Is) else atom.attributes
     unseen = [attribute for attribute in attributes if not vantage.sees(attribute)]
     if unseen:
@@ -77,7 +77,7 @@ def obstacle(atom: Is | Computed, vantage: Vantage) -> tuple[Code, str] | None:
 
 
 def joint_of(attribute: Attribute) -> str | None:
-    """Return the text by which Envoy joins the values of a header; None where it keeps them apart."""
+    """Return the separator with which Envoy joins the values of a header, or None."""
     if not attribute.is_header:
         return None
     return "," if attribute.key in _JOINED_HEADERS else "; " if attribute.key == _COOKIE else None
@@ -90,7 +90,7 @@ def _is_exact(atom: Is | Computed) -> bool:
 
 
 def _sees(atom: Is | Computed, attribute: Attribute) -> bool:
-    """Return whether Envoy shows all values of an attribute that the test tells from others."""
+    """Return whether Envoy shows all values of an attribute that the test distinguishes."""
     if not attribute.is_header:
         return True
     if attribute.key in _ENVOYS_HEADERS or attribute.key.startswith("x-envoy-"):
@@ -114,17 +114,17 @@ def _texts(atom: Is) -> str:
             return ""
 
 
-_MOST_ENDS = 20_000  # of one decision written into each end of another
+_MAX_ENDS = 20_000  # of one decision written into each end of another
 
 
-class TooManyEnds(Exception):  # noqa: N818 - says what is wrong
-    """Two decisions have more ways through them than a proxy should be given."""
+class TooManyEnds(Exception):  # noqa: N818 - the name is a problem
+    """The combination of two decisions has more ends than a proxy should get."""
 
 
 def then(first: Node, second: Node) -> Node:
     """Combine two decisions that must BOTH allow, in this order. Raises TooManyEnds.
 
-    An allow is named after the last decision that a rule made.
+    An allow has the name of the last rule that decided.
     """
     if isinstance(first, ProxyVerdict):
         if first.is_final:
@@ -133,7 +133,7 @@ def then(first: Node, second: Node) -> Node:
     if isinstance(second, DecisionNode) and not any(end.is_unopposed for end in _ends(second)):
         return choice(_finals(flatten(first)), second)
     ends = len(_ends(first)) * len(_ends(second))
-    if isinstance(second, DecisionNode) and ends > _MOST_ENDS:
+    if isinstance(second, DecisionNode) and ends > _MAX_ENDS:
         raise TooManyEnds(f"its layers have {ends} ways through them")
     return choice(((when, then(node, second)) for when, node in first.tests), then(first.otherwise, second))
 
@@ -143,17 +143,17 @@ def _ends(node: Node) -> list[ProxyVerdict]:
 
 
 def or_else(first: Node, second: Node) -> Node:
-    """Combine rules in audit mode: what the second says counts where none of the first matches."""
+    """Combine rules in audit mode: the second ones count if none of the first matches."""
     if isinstance(first, ProxyVerdict):
         return second if first == NO_AUDIT else first
     return choice(((when, or_else(node, second)) for when, node in first.tests), or_else(first.otherwise, second))
 
 
 def noting(would: Node, matches: Node) -> Node:
-    """Combine a would-be decision with rules that only log: where it allows, the rule that matches is named."""
+    """Combine a would-be decision with rules that only log: where it allows, the matching rule is named."""
     if isinstance(would, ProxyVerdict):
         return would if would.is_final else or_else(matches, would)
-    if len(_ends(would)) * len(_ends(matches)) > _MOST_ENDS:
+    if len(_ends(would)) * len(_ends(matches)) > _MAX_ENDS:
         return would
     return choice(((when, noting(node, matches)) for when, node in would.tests), noting(would.otherwise, matches))
 
@@ -167,7 +167,7 @@ def _name_verdicts(node: Node, who: str) -> Node:
 
 
 def _finals(entries: list[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVerdict]]:
-    """Yield the lines that are final, each with what must not have held before it."""
+    """Yield the entries with a final verdict, each guarded by the entries before it."""
     allowed: list[Predicate] = []
     for when, verdict in entries:
         if verdict.is_final:
@@ -178,7 +178,7 @@ def _finals(entries: list[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVerdict]]
 
 
 def either(predicates: Iterable[Predicate]) -> Predicate:
-    """Return that ANY of them holds, with all networks in one test."""
+    """Return a predicate that ANY of these holds, with all networks in one test."""
     networks: dict[IPv4Network | IPv6Network, None] = {}
     rest: list[Predicate] = []
     for predicate in predicates:
@@ -196,16 +196,16 @@ def either(predicates: Iterable[Predicate]) -> Predicate:
 
 
 def unread(node: Node) -> Node:
-    """Return the decision on bytes that are not read as HTTP: ALL that could be HTTP in them must be allowed."""
+    """Return the decision about bytes that are not read as HTTP: ALL requests that they may contain must be allowed."""
     return without(node, needs_http, lambda verdict: replace(verdict, status=int(Refusal.CLOSED)))
 
 
 def without(
     node: Node, hidden: Callable[[Is | Computed], bool], refuse: Callable[[ProxyVerdict], ProxyVerdict]
 ) -> Node:
-    """Return the decision where some tests cannot be made: allowed where it is however they come out.
+    """Return the decision without tests that cannot be made: it allows if every result of them would allow.
 
-    `refuse` makes of a denial what is told of it.
+    `refuse` returns the refusal in place of a denial.
     """
     *tests, (_, last) = _Unread(hidden).entries(node)
 
@@ -216,14 +216,14 @@ def without(
 
 
 class _Unread:
-    """Takes tests out of one decision. Chains that several routes share are looked at once."""
+    """Removes tests from one decision. Chains that several routes share are processed once."""
 
     def __init__(self, hidden: Callable[[Is | Computed], bool]) -> None:
         self._hidden = hidden
         self._known: dict[int, list[Entry[ProxyVerdict]]] = {}
 
     def entries(self, node: Node) -> list[Entry[ProxyVerdict]]:
-        """Return a list without such tests, whose last line always holds."""
+        """Return the entries without such tests. The last entry always holds."""
         if isinstance(node, ProxyVerdict):
             return [Entry(ALWAYS, node)]
         if id(node) not in self._known:
@@ -234,14 +234,14 @@ class _Unread:
         for when, inner in [*node.tests, (ALWAYS, node.otherwise)]:
             possible, certain = (assume(when, self._hidden, held=held) for held in (True, False))
             entries = self.entries(inner)
-            if possible != certain:  # it may hold or not: what is denied where it holds is denied
+            if possible != certain:  # the test may or may not hold: deny if either way denies
                 yield from (Entry(all_of([possible, denied]), verdict) for denied, verdict in _finals(entries))
             if certain != NEVER:
                 yield from (Entry(all_of([certain, asked]), verdict) for asked, verdict in entries)
 
 
 def _reachable(entries: Iterator[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVerdict]]:
-    """Leave out what an earlier line with the same predicate has decided, and what comes after the last."""
+    """Leave out entries with the predicate of an earlier entry, and entries after one that always holds."""
     seen: set[Predicate] = set()
     for when, verdict in entries:
         if when not in seen and when != NEVER:
@@ -251,11 +251,11 @@ def _reachable(entries: Iterator[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVe
             return
 
 
-# Who enforces a layer at a gateway: the Envoy itself, or the authorizer that it asks.
+# The enforcer of a layer at a gateway: the Envoy itself, or its authorizer.
 
 
 class Enforcer(enum.StrEnum):
-    """Who decides at a gateway."""
+    """The decider at a gateway."""
 
     ENVOY = "envoy"
     AUTHORIZER = "authorizer"
@@ -264,7 +264,7 @@ class Enforcer(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LayerEnforcement:
-    """Who decides by a layer, and why it is not the Envoy alone. `asked` are the authorizers that rules name."""
+    """The decider of a layer, and the reason if it is not the Envoy alone. `asked` are the authorizers in its rules."""
 
     enforcer: Enforcer
     reason: str | None = None
@@ -272,9 +272,9 @@ class LayerEnforcement:
 
 
 def enforcement_at_gateway(layer: Layer, port: int, backend: str | None) -> LayerEnforcement:
-    """Return who decides by a layer at a port, on the way to a backend.
+    """Return the decider of a layer at a port, on the way to a backend.
 
-    Where all layers of a way together have too many ends for an Envoy, the authorizer decides in spite of this.
+    If all layers of a way together have too many ends for an Envoy, the authorizer decides anyway.
     """
     at = at_port(layer, port)
     vantage = AT_GATEWAY.knowing({BACKEND: backend})

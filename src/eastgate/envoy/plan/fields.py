@@ -1,4 +1,4 @@
-"""The headers and query parameters that the policies of a port look at: what a proxy must note of a request."""
+"""The headers and query parameters in the policies of a port, which a proxy must note for each request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eastgate.basics.records import dataclass
 from eastgate.ir import Computed, Is
 from eastgate.ir.attributes import Attribute
 
-UNCLEAR = "unclear-values"  # the verdict on a request whose values cannot be told apart for certain
+UNCLEAR = "unclear-values"  # the verdict on a request with ambiguous values
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class RequestField:
 
 
 def looked_at(asked: Iterable[Is | Computed], deciding: Iterable[Attribute]) -> tuple[RequestField, ...]:
-    """Return the fields that these atoms look at; those of policies in audit mode decide nothing."""
+    """Return the fields in these atoms; those of policies in audit mode decide nothing."""
     fields: dict[Attribute, RequestField] = {}
     for atom in asked:
         for attribute in (atom.attribute,) if isinstance(atom, Is) else atom.attributes:
@@ -34,7 +34,7 @@ def looked_at(asked: Iterable[Is | Computed], deciding: Iterable[Attribute]) -> 
 
 
 def merged(*lists: tuple[RequestField, ...]) -> tuple[RequestField, ...]:
-    """Return the fields of several lists, each once, with all that any list says of it."""
+    """Return the fields of several lists, each once, with the flags of all lists."""
     fields: dict[Attribute, RequestField] = {}
     for field in (each for fields_of in lists for each in fields_of):
         known = fields.get(field.attribute, field)

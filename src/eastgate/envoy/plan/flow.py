@@ -82,8 +82,8 @@ _MARKS = {"ASK": WOULD_ASK, "AUDIT": WOULD_MATCH}
 class Flow:
     """A layer at a port.
 
-    Where a proxy could not decide as the layer does, it asks the authorizer if it can from its vantage; else
-    Inexpressible is raised.
+    If a proxy cannot decide as the layer does, it asks the authorizer, if its vantage has one; otherwise Inexpressible
+    is raised.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Flow:
         vantage: Vantage = AT_SIDECAR,
         audit: Audit | None = None,
     ) -> None:
-        """Make the flow of a layer. `audit`: it is the would-be layer of that, and decides nothing."""
+        """Make the flow of a layer. `audit`: the layer is the would-be layer of this audit, and decides nothing."""
         self.layer = at_port(layer, port)
         self._audit = audit
         self._in_force: Flow | None = None
@@ -104,21 +104,21 @@ class Flow:
         self._port = port
         self._callers = callers
         self._index = ArmIndex(callers)
-        self._tells_http = bool(self.layer.cases)  # from what is not
+        self._tells_http = bool(self.layer.cases)  # from other bytes
         self._by_caller = any(atom.attribute in CALLER_ATTRIBUTES for atom in self.asked if isinstance(atom, Is))
         self._sensitive = any(map(is_sensitive, self.layer.atoms(observed=False)))
-        self._sizes: dict[int, int] = {}  # of chains: how many policies each has
+        self._sizes: dict[int, int] = {}  # number of policies, for each chain
         self._partials: dict[CallerCell | None, Partial[ProxyVerdict]] = {}
         self._decided: dict[tuple[CallerCell | None, bool], Node] = {}
         self._asking = frozenset(id(ask.rule) for ask in self.layer.asks)
         self.is_left_to_authorizer = self._is_left_to_authorizer()
 
     def _is_left_to_authorizer(self) -> bool:
-        """Tell whether the authorizer decides the whole layer. Raises Inexpressible if neither it nor the proxy can."""
+        """Return whether the authorizer decides the whole layer. Raises Inexpressible if it cannot either."""
         problem = next(filter(None, (obstacle(atom, self._vantage) for atom in self.layer.atoms(observed=False))), None)
         if self._vantage.asks:
             return problem is not None
-        if self._audit is not None:  # what decides nothing closes nothing either
+        if self._audit is not None:  # a policy that decides nothing closes nothing
             return bool(self._asking) or problem is not None
         if self._asking:
             raise Inexpressible(ASKS_AN_AUTHORIZER, "it asks an external authorizer", _policies(self.layer))
@@ -127,7 +127,7 @@ class Flow:
         return False
 
     def decision(self, caller: CallerCell, *, http: bool) -> Node:
-        """Return what the layer decides for callers of a cell: the same object for all, where it asks for none.
+        """Return the decision of the layer for callers of a cell: one object for all cells, if callers do not matter.
 
         `http`: the request is known to be HTTP.
         """
@@ -139,20 +139,20 @@ class Flow:
         return self._decided[key]
 
     def refusal(self, caller: CallerCell) -> Node:
-        """Return the same for requests whose path has an encoded slash."""
+        """Return the decision about requests with an encoded slash in the path."""
         if PATH not in self.layer.looks_at or self.is_left_to_authorizer:
             return self.decision(caller, http=True)
         return self._partial(caller).tree_without(is_about_path, _BAD_PATH, self._residual(caller, http=True))
 
     def respelled(self, caller: CallerCell) -> Node:
-        """Return the same for requests whose path has encoded characters that patterns may read otherwise."""
+        """Return the decision about requests with encoded characters in the path that patterns may read differently."""
         if not self._sensitive or self.is_left_to_authorizer:
             return self.decision(caller, http=True)
         return self._partial(caller).tree_without(is_sensitive, _BAD_SPELLING, self._residual(caller, http=True))
 
     @property
     def in_force(self) -> Flow:
-        """Return the flow of the layer as if its audited policies were in force; itself where it has none."""
+        """Return the flow of the layer with its audited policies in force; itself without any."""
         audit = self.layer.audit
         if audit is None:
             return self
@@ -162,12 +162,12 @@ class Flow:
 
     @property
     def untold(self) -> ProxyVerdict:
-        """Return the verdict where the proxy cannot tell what an audited policy would do."""
+        """Return the verdict if the proxy cannot determine the effect of an audited policy."""
         first = next(iter(self._audit.policies if self._audit is not None else ()), None)
         return ProxyVerdict(True, 200, name_of(first or Origin(None, 0), 0), would=WOULD_ASK)
 
     def would(self, caller: CallerCell, *, http: bool) -> Node:
-        """Return what the layer decides for callers of a cell, where a path is refused for its spelling, too."""
+        """Return the decision of the layer for callers of a cell, including refusals for the spelling of a path."""
         node = self.decision(caller, http=http)
         if not http:
             return node
@@ -175,7 +175,7 @@ class Flow:
         return choice([(when, refused) for when, refused in spelled if refused != node], node)
 
     def audit(self, caller: CallerCell, *, http: bool) -> Node | None:
-        """Return what observed rules would have done; None where there are none."""
+        """Return the effects of observed rules; None if there are none."""
         if not any(chain.has_audit for chain in self.layer.chains):
             return None
         residual = self._residual(caller, http=False)
@@ -184,7 +184,7 @@ class Flow:
         )
 
     def _partial(self, caller: CallerCell) -> Partial[ProxyVerdict]:
-        """Return the partial evaluation for a cell; that of all cells where the layer tells none apart."""
+        """Return the partial evaluation for a cell, or for all cells if the layer does not distinguish callers."""
         key = caller if self._by_caller else None
         partial = self._partials.get(key)
         if partial is None:
@@ -201,21 +201,21 @@ class Flow:
         return verdict_of(outcome, self._size(chain) if outcome.rule is None else 0)
 
     def _size(self, chain: Chain) -> int:
-        """Return how many policies decide in a chain."""
+        """Return the number of policies that decide in a chain."""
         if id(chain) not in self._sizes:
             policies = {rule.origin.policy for rule in chain.rules(observed=False)} - {None}
             self._sizes[id(chain)] = len(policies)
         return self._sizes[id(chain)]
 
     def _residual(self, caller: CallerCell, *, http: bool) -> Residual:
-        """Return what makes of a predicate what is still to be asked of a caller's requests."""
+        """Return a function from a predicate to its residual for a caller's requests."""
 
         def settle(atom: Is | Computed) -> Predicate:
             if isinstance(atom, Computed):
                 return atom
             attribute, matcher = atom.attribute, atom.matcher
             if is_answer(attribute):
-                return NEVER  # an authorizer that is asked ends the proxy's part
+                return NEVER  # an asked authorizer ends the proxy's part
             if attribute in self._vantage.facts:
                 return ALWAYS if atom.accepts(self._vantage.facts[attribute]) else NEVER
             if attribute in CALLER_ATTRIBUTES:
@@ -229,13 +229,13 @@ class Flow:
         return lambda predicate: rewrite(predicate, settle)
 
     def _observed(self, chain: Chain, residual: Residual) -> Node:
-        """Return what the FIRST rule in audit mode that matches would have done."""
+        """Return the effect of the FIRST matching rule in audit mode."""
         tests: list[tuple[Predicate, Node]] = []
         for rule, would in chain.audited:
             if self.layer.audit is not None and would != "AUDIT":
-                continue  # the would-be decision has it
+                continue  # part of the would-be decision
             if any(obstacle(atom, self._vantage) is not None for atom in atoms(rule.when)):
-                continue  # a policy that decides nothing closes nothing either
+                continue  # a policy that decides nothing closes nothing
             denies = would.upper() == "DENY"
             outcome = Outcome(not denies, rule=rule, refusal=Refusal.FORBIDDEN if denies else None)
             verdict = replace(verdict_of(outcome, 0), would=_MARKS.get(would.upper(), ""))

@@ -16,34 +16,36 @@ from eastgate.ir import Not, Predicate, all_of, any_of
 from eastgate.ir.attributes import Attribute, AttributeKind
 from eastgate.ir.paths import comparable_path
 
-# Tests of hosts and of names in TLS handshakes, as Gateway API's hostnames mean them.
+# Tests of hosts and of names in TLS handshakes, by Gateway API's hostnames.
 
 
 def chooses(attribute: Attribute, hostname: Host, among: Iterable[Host]) -> Predicate:
-    """Return the test that of these hostnames this is the most specific one that means a host."""
+    """Return a test for hosts whose most specific hostname, among all of these, is this one."""
     own = comparable(hostname)
     better = [name for name in map(comparable, among) if specificity(name) > specificity(own)]
     others = any_of([named_by(name, attribute) for name in better])
     return all_of([named_by(own, attribute), *([Not(others)] if better else [])])
 
 
-DESTINATION = Attribute(AttributeKind.DESTINATION)  # where routing leads a request: the id of a `GatewayDestination`
+DESTINATION = Attribute(AttributeKind.DESTINATION)  # the chosen destination: the id of a `GatewayDestination`
 MESSAGE = Attribute(AttributeKind.MCP_MESSAGE)  # whether the message in a request was read
-# Refusals of what is no proper message, or of no session of the caller's, whatever policies say of it
+# Refusals of invalid messages, and of sessions that are not the caller's, whatever policies allow
 UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION = "unread-message", "no-session", "no-such-session"
-NOWHERE = "nowhere"  # the destination of what no route takes
-UNCLEAR_ROUTE = "unclear"  # the destination of what cannot be routed for certain
+NOWHERE = "nowhere"  # the destination of requests without a route
+UNCLEAR_ROUTE = "unclear"  # the destination of requests with an unclear route
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayDestination:
-    """One backend of one rule, or what answers in its place; `points` are those on the way, the Gateway first.
+    """One backend of one rule, or its replacement; `points` are those on the way, the Gateway first.
 
-    `backend_key`: the backend of agents that it leads to, if it is one. `prefix`: the part of the path that the rule's
-    match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages, or deny some to
-    a backend of agents, whose clients are then answered with the id of theirs. `filters_tools`: they tell tools apart.
-    `shows_body`: the authorizer is shown bodies, and waits for them.
-    `asks_schemes`: they have schemes, which may look at certificates.
+    - `backend_key`: the backend of agents, if it is one.
+    - `prefix`: the part of the path that the rule's match names, if a filter replaces it.
+    - `reads_messages`: policies on the way look at MCP messages, or may deny messages to a backend of agents, whose
+      clients need an answer with their id.
+    - `filters_tools`: policies on the way distinguish tools.
+    - `shows_body`: the authorizer gets bodies, and waits for them.
+    - `asks_schemes`: policies on the way have authentication schemes, which may look at certificates.
     """
 
     id: str
@@ -69,18 +71,18 @@ class GatewayDestination:
 
     @property
     def speaks_grpc(self) -> bool:
-        """Tell whether its servers are spoken to as servers of gRPC are, in HTTP/2."""
+        """Return whether its servers are servers of gRPC, in HTTP/2."""
         return self.routed is not None and self.routed.route.kind == "GRPCRoute"
 
     @property
     def filters(self) -> tuple[RouteFilter, ...]:
-        """Return what is done to requests on the way, in order."""
+        """Return the filters of requests on the way, in order."""
         of_rule = self.routed.filters if self.routed is not None else ()
         return (*of_rule, *(self.backend.filters if self.backend is not None else ()))
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """Return what a gateway cannot do as it is written, which closes this destination."""
+        """Return the parts that a gateway cannot do as written, which close this destination."""
         of_rule = self.routed.unsupported if self.routed is not None else ()
         named = [each.what for each in (*of_rule, *(self.backend.unsupported if self.backend is not None else ()))]
         return (*named, *(each.type for each in self.filters if isinstance(each, Cors)))
@@ -88,7 +90,7 @@ class GatewayDestination:
 
 @dataclass(frozen=True, slots=True)
 class TlsStream:
-    """TLS that is passed through: where connections with a name in their handshake go, and whether they may."""
+    """Passed-through TLS: the destinations of connections with a server name, and the verdict about them."""
 
     hostname: Host
     destinations: tuple[GatewayDestination, ...]
@@ -99,8 +101,8 @@ class TlsStream:
 class GatewayPlan:
     """All decisions at one port of a gateway.
 
-    `gateway` is its name, as questions have it. `routing` ends in the names of rules, and `rules` has the destinations
-    of each; `by_id` has those of all rules. `fields` are what routing looks at.
+    `gateway` is its name in questions. `routing` ends in the names of rules, and `rules` has the destinations of each;
+    `by_id` has those of all rules. `fields` are the fields in the routing.
     """
 
     gateway: str
@@ -119,19 +121,19 @@ class GatewayPlan:
 
     @property
     def every_destination(self) -> Iterator[GatewayDestination]:
-        """Yield the destinations of requests, and those of TLS that is passed through."""
+        """Yield the destinations of requests, and those of passed-through TLS."""
         yield from self.destinations
         for stream in self.streams:
             yield from stream.destinations
 
     @property
     def reads_messages(self) -> bool:
-        """Return whether MCP messages are to be read at this port."""
+        """Return whether a destination of this port needs MCP messages."""
         return any(destination.reads_messages for destination in self.destinations)
 
 
 def replaced_prefix(candidate: Candidate) -> str | None:
-    """Return the prefix of paths that a candidate matches, where a filter of its rule replaces it."""
+    """Return the prefix of paths that a candidate matches, if a filter of its rule replaces it."""
     routed, rule = candidate.routed, candidate.routed.spec
     filters = (*routed.filters, *(each for backend in routed.backends for each in backend.filters))
     changed = (each.path for each in filters if isinstance(each, Redirect | UrlRewrite))

@@ -1,11 +1,11 @@
-"""The plan of a gateway for one port: where each request is led, and what it must pass on the way.
+"""The plan of a gateway for one port: the destination of each request, and the layers that it must pass.
 
 Routing comes first, and is the same for all callers: the host and the matches of routes choose a rule, and a draw by
-weight one of its backends. Rule and backend are the *destination*; what a request must pass for it follows from the
+weight one of its backends. Rule and backend are the *destination*. The layers that a request must pass follow from the
 points on its way: the Gateway, the route, the backend.
 
-Destinations are named after all that routing to them depends on. A request that was led somewhere by the routes of
-before meets, after a change, decisions that do not know its destination, and is refused.
+The name of a destination is a digest of all inputs of its routing. After a change, a request that earlier routes sent
+somewhere meets decisions that do not know its destination, and is refused.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _is_about_path(atom: Is | Computed) -> bool:
 
 
 _UNREAD = ProxyVerdict(False, int(Refusal.BAD_REQUEST), UNREAD_MESSAGE)
-# What becomes of a message before any rule is asked, where a layer looks at messages.
+# Verdicts about messages before any rule, if a layer looks at messages.
 _OF_MESSAGES: tuple[tuple[Predicate, Node], ...] = (
     (_message_is("bad-session"), ProxyVerdict(False, int(Refusal.NOT_FOUND), NO_SUCH_SESSION)),
     (_message_is("no-session"), ProxyVerdict(False, 405, NO_SESSION)),
@@ -110,7 +110,7 @@ def plan_gateway_port(
 def plan_destinations(
     gateway: GatewayNamed, group: ListenerGroup, layers_at: LayersAt, world: World, settings: Settings
 ) -> dict[str, GatewayDestination]:
-    """Return the destinations of a port by their ids, without what is decided there."""
+    """Return the destinations of a port by their ids, without decisions."""
     planner = _GatewayPlanner(gateway, group, layers_at, world, settings, ())
     planner.route()
     return planner.by_id()
@@ -135,7 +135,7 @@ class _GatewayPlanner:
         self._known = frozenset(known)
         self._rules: dict[str, tuple[GatewayDestination, ...]] = {}
         self._flows: dict[tuple[Point, str | None], list[Flow]] = {}
-        self._combined: dict[tuple[int, ...], tuple[Sequence[Node], Node]] = {}  # with what keeps the ids
+        self._combined: dict[tuple[int, ...], tuple[Sequence[Node], Node]] = {}  # keeps the ids valid
         self._readable: dict[int, tuple[Node, Node]] = {}
 
     def by_id(self) -> dict[str, GatewayDestination]:
@@ -157,7 +157,7 @@ class _GatewayPlanner:
         fields, streams = self._routing_fields(), tuple(self._streams())
         return GatewayPlan(name, self._group.tls, plan, routing, self._rules, self.by_id(), fields, streams)
 
-    # TLS that is passed through
+    # Passed-through TLS
 
     def _streams(self) -> Iterator[TlsStream]:
         for host in self._group.streams():
@@ -171,7 +171,7 @@ class _GatewayPlanner:
             yield TlsStream(host.hostname, destinations, verdict)
 
     def _stream_verdict(self, destination: GatewayDestination) -> ProxyVerdict:
-        """Decide about bytes of which nothing is known, and whose caller shows no certificate here."""
+        """Decide about unread bytes of a caller without a certificate."""
         decided = self._joined(
             [unread(flow.decision(AnonymousCell(), http=False)) for flow in self._flows_on_way(destination)]
         )
@@ -203,8 +203,9 @@ class _GatewayPlanner:
         return choice([(ENCODED_CHARACTER, unclear)], routing)
 
     def _is_guarded_by_path(self, candidates: Sequence[Candidate]) -> bool:
-        """Return whether paths choose among ways to one server that have different policies. Then a path that servers
-        disagree about could take one way to the gateway, and another to the server.
+        """Return whether the path chooses among ways to one server that have different policies.
+
+        Then a path that servers disagree about could take one way to the gateway, and another to the server.
         """
         if len({frozenset(filter(_is_about_path, atoms(each.when))) for each in candidates}) < 2:
             return False
@@ -218,9 +219,10 @@ class _GatewayPlanner:
         return False
 
     def _guards(self, destination: GatewayDestination) -> tuple[object, ...]:
-        """Return what guards a way, and what tells it apart from other ways with the same guards.
+        """Return a key of the policies on a way.
 
-        These are the points with policies; of rules of routes their layers, which many rules may share.
+        These are the points with policies; for rules of routes their layers, which many rules may share. The key of the
+        backend distinguishes ways with the same policies.
         """
         guarded: list[object] = []
         for point in destination.points:
@@ -241,7 +243,7 @@ class _GatewayPlanner:
         return ProxyVerdict(True, 200, self._rule(candidate.routed, replaced_prefix(candidate)))
 
     def _rule(self, routed: Routed, prefix: str | None) -> str:
-        """Name a rule after all that follows from it, and note its destinations."""
+        """Return the name of a rule, which covers all inputs of its destinations, and note these."""
         guarded = routed.point if self._is_guarded(routed.point) else None
         digest = _digest(routed, prefix, guarded)
         name = f"{routed.route.namespace}/{routed.route.name}#{routed.rule}~{digest}"
@@ -317,7 +319,7 @@ class _GatewayPlanner:
     def _decision(
         self, flows_to: Mapping[GatewayDestination, Sequence[Flow]], cell: CallerCell, decide: Decide
     ) -> Node:
-        """Return what is decided for callers of a cell, by destination."""
+        """Return the decision for callers of a cell, by destination."""
         decisions = (
             (_leads_to(destination), self._joined([self._of_readable(flow, decide(flow, cell)) for flow in flows]))
             for destination, flows in flows_to.items()
@@ -325,7 +327,7 @@ class _GatewayPlanner:
         return choice([*decisions, (_IS_UNCLEAR, _UNCLEAR)], _UNKNOWN)
 
     def _joined(self, decisions: Sequence[Node]) -> Node:
-        """Combine the layers on a way: ALL must allow. What has too many ways through it is left to the authorizer."""
+        """Combine the layers on a way: ALL must allow. With too many ends, the authorizer decides."""
         key = tuple(map(id, decisions))
         if key not in self._combined:
             try:
@@ -336,7 +338,7 @@ class _GatewayPlanner:
         return self._combined[key][1]
 
     def _of_readable(self, flow: Flow, node: Node) -> Node:
-        """Decide about messages that cannot be read, where a layer looks at them: whatever they may be must pass."""
+        """Add the decision about unreadable messages, if a layer looks at messages: every message must be allowed."""
         if not flow.layer.looks_at & _MCP:
             return node
         if id(node) not in self._readable:
@@ -348,7 +350,7 @@ class _GatewayPlanner:
     def _audit(
         self, flows_to: Mapping[GatewayDestination, Sequence[Flow]], cells: Sequence[CallerCell]
     ) -> ByCaller[Node] | None:
-        """Return the decision if audited policies were in force, or the observed rule that matches, by destination."""
+        """Return the decision with audited policies in force, or the matching observed rule, by destination."""
         audits: dict[CallerCell, Node] = {}
         for cell in cells:
             tests: list[tuple[Predicate, Node]] = []
@@ -365,7 +367,7 @@ class _GatewayPlanner:
         return ByCaller.of(cells, {cell: audits.get(cell, NO_AUDIT) for cell in cells}) if audits else None
 
     def _would(self, destination: GatewayDestination, flows: Sequence[Flow], cell: CallerCell) -> Node:
-        """Return what would be decided on a way. Messages that are not read there tell nothing to audited policies."""
+        """Return the would-be decision on a way. Audited policies about messages have no result if none are read."""
         in_force = [flow.in_force for flow in flows]
         unread_by = [flow for flow in in_force if flow.layer.looks_at & _MCP and not destination.reads_messages]
         if unread_by:
@@ -390,6 +392,6 @@ def _leads_to(destination: GatewayDestination) -> Predicate:
 
 
 def _digest(routed: Routed, prefix: str | None, guarded: RuleNamed | None) -> str:
-    """Return a digest of all that routing to the backends of a rule depends on, and of the rule if it is guarded."""
+    """Return a digest of all inputs of routing to the backends of a rule, and of the rule if policies target it."""
     parts = (routed.spec, routed.backends, prefix, *(() if guarded is None else (guarded,)))
     return blake2b(repr(parts).encode(), digest_size=4).hexdigest()

@@ -1,7 +1,7 @@
-"""The plan of a sidecar for one port: who may connect, and what each request must pass.
+"""The plan of a sidecar for one port: the callers that may connect, and the layers that each request must pass.
 
-A port is read as HTTP where a layer there needs it; otherwise bytes go through as they are. On a port that is read as
-HTTP, bytes that are not HTTP are let in only where everything would be.
+A port is read as HTTP if a layer there needs it; otherwise bytes pass unchanged. On a port that is read as HTTP, other
+bytes are allowed only if every request would be.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from eastgate.ir.symbolic.callers import CallerCell
 from eastgate.ir.symbolic.trees import leaves, map_leaves
 from eastgate.settings import Settings
 
-_MOST_TESTS = 400_000  # at one port, for all cells of callers
+_MAX_TESTS = 400_000  # at one port, for all cells of callers
 _OPEN = ProxyVerdict(True, 200, UNOPPOSED_NAME)
 UNOPPOSED: Node = _OPEN
 CLOSED: Node = ProxyVerdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
@@ -35,12 +35,11 @@ CLOSED: Node = ProxyVerdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """The decisions that each HTTP request must pass: ALL layers, those that decide connections included.
+    """The decisions about each HTTP request: ALL layers, including those that decide connections.
 
-    All layers are ONE decision: a change of several policies takes effect at once, and no request is allowed by some of
-    the old policies and some of the new ones. `refusal` decides where `ENCODED_SLASH` holds, and `respelled`
-    where it does not and `ENCODED_CHARACTER` does. Where `BAD_HOST` holds, the request is refused. `fields` are what
-    has to be noted of a request first.
+    All layers are ONE decision: a change of several policies takes effect at once, and no request meets a mix of old
+    and new policies. `refusal` decides if `ENCODED_SLASH` holds, and `respelled` if only `ENCODED_CHARACTER` does. If
+    `BAD_HOST` holds, the request is refused. `fields` must be noted for each request first.
     """
 
     decision: ByCaller[Node]
@@ -54,8 +53,8 @@ class Requests:
 class PortPlan:
     """All decisions at one port of a workload.
 
-    `connect`: who may make a connection. Where the port is read as HTTP there are `requests`, and `raw` says who may
-    connect with something else. `refused`: why the port is closed, where it is.
+    `connect` decides about connections. For a port that is read as HTTP, there are `requests`, and `raw` decides about
+    connections with other bytes. `refused`: the reason why the port is closed, or None.
     """
 
     port: int
@@ -73,10 +72,10 @@ class PortPlan:
 
 
 class ConnectionTable(Protocol):
-    """Decisions about connections that come before all layers: what network policies say, where a proxy enforces them.
+    """Decisions about connections before all layers: those of network policies, if a proxy enforces them.
 
-    Its `identities`, and the accounts of its `namespaces`, have cells. `untold` is the would-be decision where nobody
-    can tell it; None where no such policy is audited.
+    Its `identities`, and the accounts of its `namespaces`, have cells. `untold` is the would-be decision if it is
+    unknown; None if no such policy is audited.
     """
 
     @property
@@ -94,7 +93,7 @@ class ConnectionTable(Protocol):
     def decision(self, caller: CallerCell) -> Node: ...
 
     def would(self, caller: CallerCell) -> Node:
-        """Return what would be decided with all audited policies in force."""
+        """Return the decision with all audited policies in force."""
         ...
 
 
@@ -135,7 +134,7 @@ class _PortPlanner:
         self._tests = 0
         self._names_left_out: dict[int, tuple[Node, Node]] = {}
         self._combined: dict[tuple[bool, tuple[int, ...]], tuple[tuple[Node, ...], Node]] = {}
-        self._concluded: dict[tuple[bool, tuple[Node, ...]], Node] = {}  # the same for decisions that ask nothing
+        self._concluded: dict[tuple[bool, tuple[Node, ...]], Node] = {}  # the same decision without an authorizer
 
     def plan(self) -> PortPlan:
         reads_http = len(self.network) < len(self.flows)
@@ -160,7 +159,7 @@ class _PortPlanner:
         return self.callers.cells(asked, {*known, *table.identities})
 
     def _connecting(self, flows: Sequence[Flow]) -> ByCaller[Node]:
-        """Decide connections by the network, and by these layers, one after the other; HTTP in them is not read."""
+        """Decide connections by the network and by these layers, one after the other, without reading HTTP."""
         cells = self._cells(flows, self._identities, self._table)
         before = [self._table.decision] if self._table is not None else []
         return ByCaller.of(
@@ -193,15 +192,15 @@ class _PortPlanner:
     def _joined(self, nodes: Iterable[Node], *, read: bool = True) -> Node:
         """Combine the decisions of layers: ALL must allow. Callers with the same decisions share the result.
 
-        `read`: whether HTTP is read. Where it is not, nothing of it is known.
+        `read`: HTTP is read. Otherwise nothing is known about it.
         """
         decisions = tuple(nodes)
         key = read, tuple(map(id, decisions))
         if key not in self._combined:
             combined = self._combine(decisions, read=read)
             self._tests += sum(1 for _ in leaves(combined))
-            if self._tests > _MOST_TESTS:
-                raise self._too_large(f"its callers have more than {_MOST_TESTS} tests to pass")
+            if self._tests > _MAX_TESTS:
+                raise self._too_large(f"its callers have more than {_MAX_TESTS} tests to pass")
             self._combined[key] = decisions, combined
         return self._combined[key][1]
 
@@ -221,9 +220,9 @@ class _PortPlanner:
         return Inexpressible(TOO_LARGE, message, (policy for flow in self.flows for policy in flow.policies))
 
     def _audit(self, flows: Sequence[Flow], *, http: bool) -> ByCaller[Node] | None:
-        """Return the decision of all layers if their audited policies were in force, and else the rule that matches.
+        """Return the would-be decision of all layers with their audited policies in force, or else the matching rule.
 
-        `flows` are the layers that observe. None where none of them has audited policies.
+        `flows` are the layers with observed rules. The result is None if none of them has audited policies.
         """
         audited = any(flow.layer.audit is not None for flow in self.flows if http or flow in flows)
         every = self.flows if http else flows
@@ -246,12 +245,12 @@ class _PortPlanner:
         in_force = [flow.in_force for flow in flows]
         try:
             return self._joined([*before, *(flow.would(caller, http=http) for flow in in_force)], read=http)
-        except Inexpressible:  # it has too many ways through it
+        except Inexpressible:  # it has too many ends
             untold = [flow.in_force.untold for flow in flows if flow.layer.audit is not None]
             return next(iter([*untold, *([table.untold] if table is not None and table.untold is not None else [])]))
 
     def _unnamed(self, node: Node) -> Node:
-        """Return a decision about connections for requests in these: what lets a connection in names no request."""
+        """Return a decision about connections for the requests on them: its allows are not named after a rule."""
         if id(node) not in self._names_left_out:
             unnamed = map_leaves(node, lambda verdict: verdict if verdict.is_final else _OPEN)
             self._names_left_out[id(node)] = node, unnamed
@@ -262,11 +261,11 @@ def _names(policies: Iterable[PolicyRef]) -> frozenset[str]:
     return frozenset(policy_name(policy) for policy in policies)
 
 
-# The plan for all ports that no policy tells apart: one of them stands for the others.
+# The plan for all ports that no policy distinguishes: one port represents them.
 
 
 def named_ports(layers: Iterable[Layer]) -> frozenset[int] | None:
-    """Return the ports that layers name; None where they tell others apart as well."""
+    """Return the ports that layers name; None if layers distinguish other ports too."""
     named: set[int] = set()
     for layer in layers:
         for atom in layer.atoms(observed=True):
@@ -285,12 +284,12 @@ def named_ports(layers: Iterable[Layer]) -> frozenset[int] | None:
 
 
 def plan_any_port(layers: Sequence[Layer], port: int, settings: Settings, known: Iterable[str] = ()) -> PortPlan:
-    """Plan, as `port`, all ports that no layer names. Where layers tell these apart, they are closed."""
+    """Plan, as `port`, all ports that no layer names. If layers distinguish these, they are closed."""
     named = named_ports(layers)
     if named is not None:
         some = next(number for number in count(1) if number not in named)
         return replace(plan_port(layers, some, settings, known), port=port)
-    refused = Inexpressible(NOT_A_TEST, "it tells ports apart that no manifest declares", _policies(layers))
+    refused = Inexpressible(NOT_A_TEST, "it distinguishes ports that no manifest declares", _policies(layers))
     cells = CallerCells(settings).cells((), known)
     closed = ByCaller.of(cells, dict.fromkeys(cells, CLOSED))
     return PortPlan(port, closed, None, None, None, frozenset(map(policy_name, refused.policies)), refused)

@@ -1,4 +1,4 @@
-"""Vantages: what a proxy sees of a request where it stands, and whether it may ask an authorizer about the rest."""
+"""Vantages: the attributes that a proxy knows at its place, and its access to an authorizer."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _EVERYWHERE = frozenset({ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT}
 
 @dataclass(frozen=True, slots=True)
 class Vantage:
-    """What a proxy sees of a request. `facts` are the same for all that arrive where it decides.
+    """The known attributes of a request at a proxy. `facts` are the same for all requests at its place.
 
-    `asks`: it can ask the authorizer, to which it leaves what it cannot decide exactly. Where it cannot, that closes.
+    `asks`: the proxy can leave decisions to the authorizer, if it cannot decide them exactly. Otherwise it closes.
     """
 
     name: str
@@ -37,11 +37,11 @@ class Vantage:
     facts: Mapping[Attribute, Known] = field(default_factory=dict)
 
     def sees(self, attribute: Attribute) -> bool:
-        """Tell whether a proxy here knows an attribute."""
+        """Return whether a proxy here knows an attribute."""
         return attribute in self.seen or attribute in self.facts or attribute.is_field
 
     def knowing(self, facts: Mapping[Attribute, Known]) -> Vantage:
-        """Return the vantage of a proxy that knows more of all requests."""
+        """Return the vantage of a proxy that knows more about all requests."""
         return Vantage(self.name, self.seen, self.asks, {**self.facts, **facts})
 
 

@@ -1,4 +1,4 @@
-"""The control plane of Envoy: delta ADS over gRPC, with an account of what each proxy runs."""
+"""The control plane of Envoy: delta ADS over gRPC, with a record of the resources that each proxy runs."""
 
 from __future__ import annotations
 

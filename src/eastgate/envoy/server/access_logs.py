@@ -1,9 +1,8 @@
 """Receives the access logs of proxies (Envoy's ALS), beside their configuration and with the same authentication.
 
-A proxy is believed only about itself. Reading its records takes at most a share of the time of the event loop: beyond
-that they are dropped, and counted. Half of what can be saved up of that time is kept from the proxies that use most of
-it, so that a flood from one workload hides nothing of the others. Nothing that a proxy sends delays what others wait
-for, and nothing waits for it.
+A proxy can report only about itself. Reading its records takes at most a share of the time of the event loop: further
+records are dropped, and counted. Half of the saved-up time is reserved for proxies that use little of it: a flood from
+one workload hides no records of others. Records never delay other work, and no work waits for them.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from eastgate.envoy.server.session import AuthenticatedProxy
 LOG_SERVICE: Final = "envoy.service.accesslog.v3.AccessLogService"
 LOG_METHOD: Final = "StreamAccessLogs"
 OnRecord: TypeAlias = Callable[[AuthenticatedProxy, Mapping[str, Any]], None]
-"""Is called with the record of each decision, in the form of the lines that proxies write."""
+"""A callback for the record of each decision, in the form of the lines that proxies write."""
 
 _LOG = logging.getLogger(__name__)
-_ABSENT: Final = ("", "-")  # how Envoy writes what is not there
+_ABSENT: Final = ("", "-")  # Envoy's texts for a missing value
 _ANY_PORT: Final = "0"
-_SHARE: Final = 0.1  # of the time of the loop
-_SAVED: Final = 0.5  # seconds of work that may be done at once after a quiet time
-_RESERVE: Final = _SAVED / 2  # of these, what a proxy leaves to others that has used all of the time lately
-_LATELY: Final = 1.0  # seconds after which work counts for half
-_FORGOTTEN: Final = 1e-5  # seconds of work
+_TIME_SHARE: Final = 0.1  # of the time of the loop
+_MAX_SAVED_SECONDS: Final = 0.5  # of work at once after a quiet time
+_RESERVED_SECONDS: Final = _MAX_SAVED_SECONDS / 2  # reserved for proxies that used little time lately
+_HALF_LIFE_SECONDS: Final = 1.0  # after which work counts for half
+_NEGLIGIBLE_SECONDS: Final = 1e-5  # seconds of work
 
 
 def node_of_log(body: bytes) -> str:
-    """Return the node id in the first message of a stream; empty where it cannot be read."""
+    """Return the node id in the first message of a stream; empty for an invalid message."""
     try:
         node_id: str = als_pb2.StreamAccessLogsMessage.FromString(body).identifier.node.id
-    except Exception:  # whatever it is, it names nobody
+    except Exception:  # any invalid message names no node
         return ""
     return node_id
 
@@ -51,50 +50,50 @@ class LogStream:
 
 
 class AccessLogs:
-    """Reads what proxies send, within its share of time. `streams` are those that are open, by proxy."""
+    """Reads the records of proxies, within its share of time. `streams` are the open ones, by proxy."""
 
     def __init__(
         self,
         on_record: OnRecord,
         metrics: Metrics,
         *,
-        share: float = _SHARE,
+        share: float = _TIME_SHARE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._on_record = on_record
         self._metrics = metrics
         self._share = share
         self._clock = clock
-        self._budget = _SAVED
+        self._budget = _MAX_SAVED_SECONDS
         self._looked_at = self._halved_at = clock()
-        self._used: dict[str, float] = {}  # seconds of work lately, by proxy
-        self._total = 0.0  # of these
+        self._used: dict[str, float] = {}  # seconds of recent work, by proxy
+        self._total = 0.0  # total of these
         self._streams: dict[str, set[LogStream]] = {}
 
     def open(self, proxy: AuthenticatedProxy) -> LogStream:
-        """Note a stream of a proxy, until it is closed."""
+        """Add a stream of a proxy, until it is closed."""
         stream = LogStream(proxy)
         self._streams.setdefault(proxy.name, set()).add(stream)
         return stream
 
     def count(self, proxy: AuthenticatedProxy) -> int:
-        """Return how many streams of a proxy are open."""
+        """Return the number of open streams of a proxy."""
         return len(self._streams.get(proxy.name, ()))
 
     def close(self, stream: LogStream) -> None:
-        """Forget a stream."""
+        """Remove a stream."""
         streams = self._streams.get(stream.proxy.name, set())
         streams.discard(stream)
         if not streams:
             self._streams.pop(stream.proxy.name, None)
 
     def revoke(self, proxy: str) -> None:
-        """Hear no more of the open streams of a proxy."""
+        """Ignore the open streams of a proxy from now on."""
         for stream in self._streams.pop(proxy, ()):
             stream.is_revoked = True
 
     def read(self, stream: LogStream, body: bytes) -> None:
-        """Read one message, as far as there is time for it. Never raises."""
+        """Read one message, if there is time for it. Never raises."""
         began, name = self._clock(), stream.proxy.name
         self._refill(began)
         if not self._may_spend(name):
@@ -117,18 +116,18 @@ class AccessLogs:
         self._total += spent
 
     def _refill(self, now: float) -> None:
-        self._budget = min(_SAVED, self._budget + (now - self._looked_at) * self._share)
+        self._budget = min(_MAX_SAVED_SECONDS, self._budget + (now - self._looked_at) * self._share)
         self._looked_at = now
-        if now - self._halved_at >= _LATELY:
+        if now - self._halved_at >= _HALF_LIFE_SECONDS:
             self._halved_at = now
-            self._used = {name: used / 2 for name, used in self._used.items() if used > _FORGOTTEN}
+            self._used = {name: used / 2 for name, used in self._used.items() if used > _NEGLIGIBLE_SECONDS}
             self._total = sum(self._used.values())
 
     def _may_spend(self, proxy: str, spent: float = 0.0) -> bool:
-        """Return whether there is time for a proxy that has just spent some: the less, the more it has used lately."""
+        """Return whether there is time for a proxy that has just used some: less for proxies with much recent work."""
         used, total = self._used.get(proxy, 0.0) + spent, self._total + spent
         part = used / total if total else 0.0
-        return self._budget - spent > part * _RESERVE
+        return self._budget - spent > part * _RESERVED_SECONDS
 
 
 def _records(proxy: AuthenticatedProxy, body: bytes) -> Iterator[Mapping[str, Any]]:
@@ -139,7 +138,7 @@ def _records(proxy: AuthenticatedProxy, body: bytes) -> Iterator[Mapping[str, An
 
 
 def record_of_tags(tags: Mapping[str, str], workload: str) -> dict[str, str | None]:
-    """Return the record that was sent as tags, in the form of a line of the log. `workload` is whose proxy sent it."""
+    """Return the record in these tags, in the form of a line of the log. `workload` is that of the sending proxy."""
     values = {name: value if value not in _ABSENT else None for name, value in tags.items()}
     address, denied = values.pop("address", None), values.pop("denied", None)
     record = {**values, "workload": workload, "port": values.get("port") or _ANY_PORT}

@@ -15,7 +15,7 @@ from eastgate.envoy.server.status import ResourceRejection
 # The metrics of the control plane, in a registry of their own, so that two servers do not mix.
 
 
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_BUCKET_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Metrics:
@@ -40,7 +40,7 @@ class Metrics:
             "eastgate_xds_change_to_ack_seconds",
             "From a change of a resource to its acknowledgement by a proxy that was connected",
             ("type",),
-            buckets=_SECONDS,
+            buckets=_BUCKET_SECONDS,
             registry=self.registry,
         )
 
@@ -99,7 +99,7 @@ class Disconnected:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A proxy has answered for everything that it is to have."""
+    """A proxy has answered for all its resources."""
 
     node: str
 
@@ -128,13 +128,13 @@ OnServerEvent: TypeAlias = Callable[[ServerEvent], None]
 
 
 class Events:
-    """The listeners. One that fails does not keep the others from being called."""
+    """The listeners. The other listeners are called even if one fails."""
 
     def __init__(self) -> None:
         self._listeners: list[OnServerEvent] = []
 
     def listen(self, listener: OnServerEvent) -> Callable[[], None]:
-        """Call `listener` with every event, until the function that this returns is called."""
+        """Call `listener` with every event. The returned function ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 

@@ -1,4 +1,4 @@
-"""The limits of what the control plane accepts from its clients, and how long it waits for them."""
+"""The limits of the control plane for its clients: sizes, and waiting times."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Limits:
     streams: int = 4096
     log_streams: int = 16384
     log_streams_of_proxy: int = 256  # Envoy has two for each of its threads
-    first_message: float = 5.0  # by then a stream must have named its node
+    first_message: float = 5.0  # for a stream to name its node
     message: int = 4 * _MEGABYTE  # received
     response: int = 3 * _MEGABYTE  # sent; a single resource may be larger
     subscriptions: int = 20_000  # names per stream, of all types
-    keepalive: float = 20.0  # how often a silent proxy is asked whether it is there
-    keepalive_timeout: float = 10.0  # how long it has to answer
+    keepalive: float = 20.0  # between two pings of a silent proxy
+    keepalive_timeout: float = 10.0  # for the answer to a ping

@@ -1,7 +1,6 @@
-"""The resources that the control plane serves: named pieces of Envoy's configuration, with the policies behind them.
+"""The resources of the control plane: named pieces of Envoy's configuration, with the policies behind them.
 
-The bytes are opaque here. Whoever builds them knows what they mean; this package only knows whether they changed, by
-their version.
+Their bytes are opaque here. This package only compares their versions.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ LISTENER: Final = _PREFIX + "envoy.config.listener.v3.Listener"
 ROUTE: Final = _PREFIX + "envoy.config.route.v3.RouteConfiguration"
 EXTENSION: Final = _PREFIX + "envoy.config.core.v3.TypedExtensionConfig"
 
-# What others refer to comes first: a listener never names a cluster that the proxy has not been sent.
+# Referenced resources come first: a listener never names a cluster that the proxy does not have yet.
 ORDER: Final = (CLUSTER, ENDPOINTS, SECRET, LISTENER, ROUTE, EXTENSION)
 
-# What Envoy was once sent of these it does not look at again, so that it accepts what it has rejected a moment before.
+# Envoy does not validate these types again after it has seen them, so that it accepts even a version that it rejected
+# before.
 VALIDATED_ONCE: Final = frozenset({SECRET, EXTENSION})
 
 ResourceKey: TypeAlias = tuple[str, str]  # the type's URL and the name
 
-_VERSION_BYTES: Final = 16  # long enough that nobody finds two policies that hash to the same version
+_VERSION_BYTES: Final = 16  # long enough against hash collisions of policies
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -46,7 +46,7 @@ class XdsResource:
         object.__setattr__(self, "version", blake2b(self.body, digest_size=_VERSION_BYTES).hexdigest())
 
     def spelled(self, body: bytes) -> XdsResource:
-        """Return this resource in other bytes with the same meaning, and so under the same version."""
+        """Return this resource in other bytes with the same meaning and the same version."""
         spelled = XdsResource(self.type_url, self.name, body, self.policies)
         object.__setattr__(spelled, "version", self.version)
         return spelled

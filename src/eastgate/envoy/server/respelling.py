@@ -1,9 +1,9 @@
 """Writes a resource in other bytes with the same meaning, so that Envoy validates it.
 
 Envoy compares an extension config or a secret with the last one of its name. If they are equal, it accepts without
-validation, even if it has rejected that one. A control plane may not know what the proxy was sent before: by another
-replica, or before a restart. It gets a proof from a spelling that is new to the proxy. The acceptance then means that
-Envoy has validated the resource and runs it.
+validation, even after a rejection. A control plane may not know the earlier resources of the proxy, from another
+replica or before a restart. So it sends a spelling that is new to the proxy. The acceptance then means that Envoy has
+validated the resource and runs it.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ def _mark_network_rules(config: Any, mark: str) -> None:
 
 
 def _mark_matcher(matcher: Any, mark: str) -> None:
-    """Mark the action for requests that nothing else matches. Envoy finds actions by their type, not by this name."""
+    """Mark the action for requests without a match. Envoy finds actions by their type, not by this name."""
     while matcher.on_no_match.HasField("matcher"):
         matcher = matcher.on_no_match.matcher
     if not matcher.on_no_match.HasField("action"):
-        raise ValueError("every matcher has an action for what it does not match")
+        raise ValueError("every matcher has an action for requests without a match")
     matcher.on_no_match.action.name += f" {mark}"
 
 
@@ -73,7 +73,7 @@ def _mark_script(config: Any, mark: str) -> None:
 
 
 def _mark_noted_values(config: Any, mark: str) -> None:
-    config.on_request_headers[0].format_string.content_type = mark  # of a response, and here there is none
+    config.on_request_headers[0].format_string.content_type = mark  # of a response, and here is none
 
 
 _EXTENSIONS: Final[tuple[tuple[Any, Callable[[Any, str], None]], ...]] = (

@@ -1,4 +1,4 @@
-"""The control plane's server: admits proxies, serves each its own resources, and records what they run."""
+"""The control plane's server: authenticates proxies, serves their resources, and records their answers."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from eastgate.envoy.server.status import Ledger, ProxyStatus, combine
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.streams import Acknowledgement, Stream
 
-# Waits until proxies have acknowledged everything. Nothing polls: the last acknowledgement wakes those who wait.
+# Waits until proxies have acknowledged everything. The last acknowledgement wakes the waiting tasks; nothing polls.
 
 
 class Settling:
-    """The waiting tasks. `is_settled` is asked for a node, or for all of them with None."""
+    """The waiting tasks. `is_settled` is called for a node, or with None for all of them."""
 
     def __init__(self, is_settled: Callable[[str | None], bool]) -> None:
         self._is_settled = is_settled
@@ -62,7 +62,7 @@ class Settling:
             self._waiting.pop(future, None)
 
     def wake_settled(self) -> None:
-        """Wake those who need not wait any more, after an acknowledgement or a disconnect."""
+        """Wake the tasks whose condition holds, after an acknowledgement or a disconnect."""
         if not self._waiting:
             return
         settled = {node: self._is_settled(node) for node in set(self._waiting.values())}
@@ -74,13 +74,13 @@ class Settling:
 _SERVICE: Final = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 _METHOD: Final = "DeltaAggregatedResources"
 _BEARER: Final = "bearer "
-_IDLE_CONNECTION: Final = 60.0  # seconds that a connection may live without a stream
+_IDLE_CONNECTION_SECONDS: Final = 60.0  # for a connection without a stream
 
 
 class AdsServer:
     """Serves a store to the proxies that authenticate. Belongs to one event loop, as the store does.
 
-    Proxies have names of their own; the node whose resources a proxy gets is named by the authenticator.
+    Each proxy has a name of its own; the authenticator names the node whose resources the proxy gets.
     """
 
     def __init__(
@@ -101,14 +101,14 @@ class AdsServer:
         self._ledgers: dict[str, Ledger] = {}
         self._logs = AccessLogs(on_record, self.metrics) if on_record is not None else None
         self._open_logs = 0
-        self._open = 0  # streams, whether they have said whose they are or not
+        self._open = 0  # streams, authenticated or not
         self._server: grpc.aio.Server | None = None
         self._unwatch_revoked: Callable[[], None] | None = None
 
     async def start(self, address: str, credentials: grpc.ServerCredentials | None = None) -> int:
         """Listen on `unix:PATH` or `HOST:PORT`; return the port.
 
-        Raises ValueError where tokens would go over a network in clear.
+        Raises ValueError if tokens would cross a network in clear text.
         """
         return (await self.start_all([(address, credentials)]))[0]
 
@@ -131,7 +131,7 @@ class AdsServer:
         return ports
 
     async def stop(self, grace: float = 1.0) -> None:
-        """End all streams and stop listening. Proxies keep what they have."""
+        """End all streams and stop listening. Proxies keep their resources."""
         for session in tuple(self._sessions.values()):
             session.end(grpc.StatusCode.UNAVAILABLE, "the control plane stops")
         if self._unwatch_revoked is not None:
@@ -144,13 +144,13 @@ class AdsServer:
     async def wait_settled(self, node: str | None = None, timeout: float | None = 10.0) -> None:
         """Wait until everything in the store was accepted or rejected. Raises TimeoutError.
 
-        For one node that includes waiting for its proxy; without a node it is about those that are connected now.
-        Resources that no proxy has asked for, such as the extensions of a rejected listener, are not waited for.
+        With a node, this includes waiting for its proxy; without one, it is about the proxies that are connected now.
+        It does not wait for resources that no proxy has asked for, such as the extensions of a rejected listener.
         """
         await self._settling.wait(node, timeout)
 
     def status(self, node: str) -> ProxyStatus | None:
-        """Return the status of one proxy, or None where it was never connected."""
+        """Return the status of one proxy, or None if it was never connected."""
         ledger = self._ledgers.get(node)
         return ledger.snapshot(self.store, self.is_settled(node)) if ledger is not None else None
 
@@ -160,17 +160,17 @@ class AdsServer:
         return ledger.resources_of if ledger is not None else proxy
 
     def status_of_node(self, node: str) -> ProxyStatus | None:
-        """Return the status of all proxies of a node that are connected; None where none is."""
+        """Return the status of all connected proxies of a node, or None."""
         proxies = [name for name, session in self._sessions.items() if session.stream.resources_of == node]
         return combine(node, [status for name in proxies if (status := self.status(name)) is not None])
 
     def summary(self, node: str) -> ProxyStatus | None:
-        """Return the status of one proxy with only those resources that it has rejected; costs little."""
+        """Return the status of one proxy with only its rejected resources; this is cheap."""
         ledger = self._ledgers.get(node)
         return ledger.summary(self.store, self.is_settled(node)) if ledger is not None else None
 
     def lacking(self, node: str) -> frozenset[str]:
-        """Return the policies that a proxy should enforce anew, and has not acknowledged."""
+        """Return the policies that a proxy should newly enforce, and has not acknowledged."""
         ledger = self._ledgers.get(node)
         return ledger.lacking(self.store) if ledger is not None else frozenset()
 
@@ -179,11 +179,11 @@ class AdsServer:
         return tuple(status for node in sorted(self._ledgers) if (status := self.status(node)) is not None)
 
     def listen(self, listener: OnServerEvent) -> Callable[[], None]:
-        """Call `listener` with every event, until the function that this returns is called."""
+        """Call `listener` with every event. The returned function ends that."""
         return self._events.listen(listener)
 
     def is_settled(self, node: str | None) -> bool:
-        """Return whether a proxy is connected and has answered for everything; None: whether all that are have."""
+        """Return whether a proxy is connected and has answered for everything; None: whether all proxies have."""
         if node is None:
             return all(
                 session.stream.settled
@@ -196,14 +196,14 @@ class AdsServer:
     def _options(self) -> list[tuple[str, int]]:
         limits = self._limits
         return [
-            ("grpc.so_reuseport", 0),  # two servers on one port would each have half of the proxies
+            ("grpc.so_reuseport", 0),  # with two servers on one port, each would get half of the proxies
             ("grpc.max_receive_message_length", limits.message),
             ("grpc.max_send_message_length", -1),
-            ("grpc.max_connection_idle_ms", int(_IDLE_CONNECTION * 1000)),
+            ("grpc.max_connection_idle_ms", int(_IDLE_CONNECTION_SECONDS * 1000)),
             ("grpc.keepalive_time_ms", int(limits.keepalive * 1000)),
             ("grpc.keepalive_timeout_ms", int(limits.keepalive_timeout * 1000)),
             ("grpc.keepalive_permit_without_calls", 1),
-            # While another ping is not answered, gRPC sends none to keep alive; it must not wait longer for that one.
+            # gRPC sends no keepalive ping while another ping is unanswered; the other must not wait longer
             ("grpc.http2.ping_timeout_ms", int(limits.keepalive_timeout * 1000)),
             ("grpc.http2.max_pings_without_data", 0),
             ("grpc.http2.min_ping_interval_without_data_ms", 5000),
@@ -241,7 +241,7 @@ class AdsServer:
         self._open_logs += 1
         try:
             proxy, body = await self._authenticate(context, node_of_log)
-            if logs.count(proxy) >= self._limits.log_streams_of_proxy:  # one must not keep out the logs of all others
+            if logs.count(proxy) >= self._limits.log_streams_of_proxy:  # one proxy must not block the others
                 await self._refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "too many streams of this proxy")
             stream = logs.open(proxy)
             try:
@@ -256,7 +256,7 @@ class AdsServer:
             await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, "the token was revoked")
 
     async def _authenticate(self, context: RpcContext, node_of: Callable[[Any], str]) -> tuple[AuthenticatedProxy, Any]:
-        """Return a proxy that has authenticated, and its first request. Refuse all others."""
+        """Return an authenticated proxy, and its first request. Refuse all others."""
         credentials = _credentials(context)
         if not self._authenticator.may_authenticate(credentials):  # refused before anything is read
             await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, "a bearer token is needed")
@@ -313,7 +313,7 @@ class AdsServer:
         return session
 
     def _disconnect(self, session: ProxySession) -> None:
-        """Forget a session, once. One that was superseded must not touch the state of its node any more."""
+        """Remove a session, once. A superseded session must not change the state of its node any more."""
         if self._sessions.get(session.node) is not session:
             return
         del self._sessions[session.node]
@@ -354,7 +354,7 @@ class AdsServer:
             self._events.emit(ResourceRejected(node, type_url, name, rejection))
 
     def _observe_latency(self, session: ProxySession, acknowledgement: Acknowledgement) -> None:
-        """Observe how long changes took that came while this proxy was connected."""
+        """Observe the duration of changes since this proxy was connected."""
         node = session.stream.resources_of
         wanted = self.store.of_type(node, acknowledgement.type_url)
         for name, resource in acknowledgement.accepted:
@@ -367,14 +367,14 @@ class AdsServer:
 
 
 def _credentials(context: RpcContext) -> ProxyCredentials:
-    """Return what a client shows. gRPC hands over only certificates that it has verified."""
+    """Return the credentials of a client. gRPC provides only verified certificates."""
     certificates = context.auth_context().get("x509_pem_cert") or ()
     certificate = next(iter(certificates), b"")
     return ProxyCredentials(_bearer_token(context), certificate, _address(context.peer()))
 
 
 def _address(peer: str) -> str:
-    """Return the IP address in what gRPC says of a peer, `ipv4:ADDRESS:PORT` or `ipv6:%5BADDRESS%5D:PORT`."""
+    """Return the IP address in gRPC's text for a peer, `ipv4:ADDRESS:PORT` or `ipv6:%5BADDRESS%5D:PORT`."""
     family, _, address = peer.partition(":")
     if family not in ("ipv4", "ipv6"):
         return ""
@@ -389,7 +389,7 @@ def _bearer_token(context: RpcContext) -> str:
 
 
 def _is_local(address: str) -> bool:
-    """Return whether an address is of this machine only."""
+    """Return whether an address can be reached only from this machine."""
     if address.startswith(("unix:", "unix-abstract:")):
         return True
     host = address.rpartition(":")[0].strip("[]")

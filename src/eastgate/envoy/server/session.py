@@ -1,7 +1,7 @@
-"""A gRPC stream of a proxy that has authenticated: reads, and writes when there is something to send.
+"""A gRPC stream of an authenticated proxy, with its reading and writing halves.
 
-A session ends when the proxy disconnects, misbehaves, or is disconnected. It has at most one response in hand, so a
-proxy that does not read costs no more than that.
+A session ends when the proxy disconnects, misbehaves, or is disconnected. It has at most one response in memory, so
+that a proxy that does not read costs no more.
 """
 
 from __future__ import annotations
@@ -16,25 +16,23 @@ import grpc
 from eastgate.basics.records import dataclass
 from eastgate.envoy.server.streams import Acknowledgement, ProtocolError, Stream, encode
 
-# The interface by which proxies authenticate: credentials and a claimed name in, a proxy out.
-#
-# A node id claims nothing by itself. An authenticator decides which proxy it is that shows some credentials, and
-# whose resources that proxy gets.
+# The interface of authentication: from credentials and a claimed node id to a proxy. A node id proves nothing by
+# itself. An authenticator determines the proxy with these credentials, and the node whose resources it gets.
 
 
 class AuthenticationError(Exception):
-    """The credentials are not those of the proxy that it claims to be. The message is for the proxy's log."""
+    """The credentials are not those of the claimed proxy. The message is for the proxy's log."""
 
 
 class UnavailableError(AuthenticationError):
-    """The owner of these credentials cannot be told now; the proxy should try again."""
+    """The owner of these credentials is temporarily unknown; the proxy should try again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyCredentials:
-    """What a proxy shows: a bearer token, or a certificate that was verified in the handshake, as PEM.
+    """The credentials of a proxy: a bearer token, or a certificate that was verified in the handshake, as PEM.
 
-    `address` is where it calls from; empty for a socket in the file system.
+    `address` is the source address; empty for a socket in the file system.
     """
 
     token: str = field(default="", repr=False)
@@ -54,18 +52,18 @@ class AuthenticatedProxy:
 
 
 class Authenticator(Protocol):
-    """Decides which proxy it is that connects."""
+    """Determines the proxy behind a connection."""
 
     def may_authenticate(self, credentials: ProxyCredentials) -> bool:
-        """Return whether these credentials may be those of any proxy: where not, nothing is read from it."""
+        """Return whether these credentials may be those of any proxy. If not, the server reads nothing from it."""
         ...
 
     async def authenticate(self, credentials: ProxyCredentials, node_id: str) -> AuthenticatedProxy:
-        """Return which proxy shows these credentials and says to be `node_id`. Raises AuthenticationError."""
+        """Return the proxy with these credentials and the claimed `node_id`. Raises AuthenticationError."""
         ...
 
     def on_revoke(self, callback: Callable[[str], None]) -> Callable[[], None]:
-        """Call `callback` with the name of each proxy that is to be disconnected, until the result is called."""
+        """Call `callback` with the name of each proxy to disconnect. The returned function ends that."""
         ...
 
 
@@ -74,7 +72,7 @@ End: TypeAlias = tuple[grpc.StatusCode, str]
 
 
 class ProxySession:
-    """The two halves of one stream. `on_acknowledged`, `on_sent` and `on_idle` are called as it happens."""
+    """The two halves of one stream. `on_acknowledged`, `on_sent` and `on_idle` are called for these events."""
 
     def __init__(
         self,
@@ -98,7 +96,7 @@ class ProxySession:
         return self.stream.node
 
     def notify_changed(self, types: Iterable[str]) -> None:
-        """Send what has changed for this node in the store."""
+        """Send the changes for this node in the store."""
         self.stream.notify_changed(types)
         self._wake.set()
 
@@ -108,7 +106,7 @@ class ProxySession:
             self._end.set_result((code, details))
 
     async def run(self, first: Any) -> End | None:
-        """Serve until the end; return its status, or None where the proxy ended it."""
+        """Serve until the end; return its status, or None if the proxy ended it."""
         halves = [asyncio.create_task(self._read(first)), asyncio.create_task(self._write())]
         waited: list[asyncio.Future[Any]] = [*halves, self._end]
         try:

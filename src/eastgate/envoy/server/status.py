@@ -1,14 +1,14 @@
-"""Records what a proxy runs, as far as it can be known: what it accepted and rejected, and the policies at fault.
+"""Records the resources that a proxy runs, if they can be known: accepted and rejected ones, and the policies at fault.
 
-Seen with Envoy 1.40, and the reason for `Ledger.doubt`: a rejected response may still have been applied in part. Of two
-listeners of which Envoy cannot build one, the other is applied; where one does not even validate, neither is; removals
-in the same response are applied or not likewise. Of two extension configs, those are applied that Envoy came to before
-the bad one. Yet after a reconnect Envoy claims for all of them the version from before. So after a rejection no claim
-about that response's resources is believed until they were accepted in a response of their own.
+Seen with Envoy 1.40, and the reason for `Ledger.doubt`: Envoy may apply a part of a rejected response. If it cannot
+build one of two listeners, it applies the other. If one of them is invalid, it applies neither. Removals in the same
+response may or may not be applied. Of two extension configs, it applies those before the bad one. Yet after a
+reconnect, Envoy claims for all of them the version from before. So after a rejection, no claim about that response's
+resources is trusted until they were accepted in a response of their own.
 
-And the reason for `must_respell`: a secret or an extension config that Envoy has rejected is accepted, and still not
-applied, when it is sent a second time, also under another version and on another stream. So these are sent one by one;
-and what Envoy may have seen before is sent in another spelling (`respelling`), so that its acceptance is a proof.
+And the reason for `must_respell`: Envoy accepts a rejected secret or extension config when it is sent a second time,
+but does not apply it. This holds even under another version and on another stream. So these are sent one by one. A
+resource that Envoy may have seen before is sent in another spelling (`respelling`), so that its acceptance is a proof.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from eastgate.basics.regexes import regex
 from eastgate.envoy.server.resources import CLUSTER, LISTENER, SECRET, VALIDATED_ONCE, ResourceKey, XdsResource
 from eastgate.envoy.server.store import Store
 
-ABSENT: Final = ""  # the version of what does not exist
-UNSURE: Final = "?"  # the version of what may have been applied or not
+ABSENT: Final = ""  # the version of a missing resource
+UNSURE: Final = "?"  # the version of a resource that may or may not have been applied
 
-_LONGEST_MESSAGE: Final = 2000
-# Envoy puts the whole rejected resource before what is wrong with it; that may be a Secret.
+_MAX_MESSAGE_CHARS: Final = 2000
+# Envoy puts the whole rejected resource before the error message; that may be a Secret.
 _DUMP: Final = regex(r"\A.*(?=Proto constraint validation failed)", re.DOTALL)
 _PEM: Final = regex(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.DOTALL)
 _NAMING: Final = {
@@ -57,7 +57,7 @@ class ResourceRejection:
 
 @dataclass(frozen=True, slots=True)
 class ResourceStatus:
-    """One resource of one proxy: the wanted version, the one it accepted last, and what it rejected since."""
+    """One resource of one proxy: the wanted version, the last accepted one, and a rejection since."""
 
     type_url: str
     name: str
@@ -67,7 +67,7 @@ class ResourceStatus:
 
     @property
     def state(self) -> ResourceState:
-        """Return whether the version that is wanted now was accepted, was rejected or is waiting."""
+        """Return whether the wanted version was accepted, was rejected or is waiting."""
         wanted = self.wanted or ABSENT
         if self.rejection is not None and self.rejection.version == wanted:
             return ResourceState.REJECTED
@@ -104,10 +104,10 @@ class Ledger:
         self.connected_since: datetime | None = None
         self.rejections: dict[ResourceKey, ResourceRejection] = {}
         self._accepted: dict[ResourceKey, _Accepted] = {}
-        self._unsure: dict[ResourceKey, str] = {}  # and the version that, if the proxy claims it, was applied after all
-        self._seen: set[ResourceKey] = set()  # maybe: the proxy may have been sent the wanted version before
+        self._unsure: dict[ResourceKey, str] = {}  # and the version that the proxy claims if it was applied
+        self._seen: set[ResourceKey] = set()  # the proxy may have got the wanted version before
         self._foreign: set[str] = set()  # types of which another control plane may have sent anything before
-        self._validated: set[ResourceKey] = set()  # of those, what the proxy has answered for since
+        self._validated: set[ResourceKey] = set()  # of those, resources that the proxy has answered for since
 
     def accept(self, key: ResourceKey, resource: XdsResource | None) -> None:
         """Record that a proxy has acknowledged this resource, or its removal."""
@@ -115,13 +115,13 @@ class Ledger:
         if resource is not None:
             self._accepted[key] = _Accepted(resource.version, resource.policies)
         elif key[0] == SECRET:
-            self.mark_seen(key)  # Envoy keeps a secret that is removed, and what it compares the next one with
+            self.mark_seen(key)  # Envoy keeps a removed secret, and compares the next one with it
 
     def reject(self, key: ResourceKey, resource: XdsResource | None, message: str) -> ResourceRejection:
         """Record that a proxy has rejected this resource, sent alone."""
         policies = resource.policies if resource is not None else frozenset()
         accepted = self._accepted.get(key)
-        if accepted is not None:  # what was there before the fault is not at fault, if there is anything else
+        if accepted is not None:  # the earlier policies are not at fault, if there are others
             policies = policies - accepted.policies or policies
         version = resource.version if resource is not None else ABSENT
         self._mark_validated(key)
@@ -129,7 +129,7 @@ class Ledger:
         return rejection
 
     def accepted_types(self) -> frozenset[str]:
-        """Return the types of which the proxy has something."""
+        """Return the types with a resource that the proxy has accepted."""
         return frozenset(type_url for type_url, _ in self._accepted)
 
     def drop(self, key: ResourceKey) -> None:
@@ -151,12 +151,12 @@ class Ledger:
             self.mark_seen(key)
 
     def mark_seen(self, key: ResourceKey) -> None:
-        """Note that the proxy may have been sent this before, and would accept it without validation."""
+        """Note that the proxy may have got this resource before, and would accept it without validation."""
         if key[0] in VALIDATED_ONCE:
             self._seen.add(key)
 
     def must_respell(self, key: ResourceKey) -> bool:
-        """Return whether the resource is to be sent in a spelling that the proxy has not seen."""
+        """Return whether the resource must be sent in a spelling that the proxy has not seen."""
         return key in self._seen or (key[0] in self._foreign and key not in self._validated)
 
     def keep_only(self, type_url: str, asked: Callable[[str], bool]) -> None:
@@ -173,18 +173,18 @@ class Ledger:
     def resume(
         self, type_url: str, claims: Mapping[str, str], wanted: Mapping[str, XdsResource], same_process: bool
     ) -> dict[str, str]:
-        """Record the versions that a proxy claims after it connected; return those of the claims to believe."""
+        """Record the versions that a proxy claims after it connected; return the claims to trust."""
         believed = dict(claims)
         for key, version in self._unsure.items():
             if key[0] == type_url and (not version or claims.get(key[1]) != version):
                 believed[key[1]] = UNSURE
         for key in [key for key in self._accepted if key[0] == type_url and key[1] not in claims]:
             del self._accepted[key]
-        if not same_process:  # it may be another version of Envoy, which may accept what the old one rejected
+        if not same_process:  # another version of Envoy may accept a version that the old one rejected
             for key in [key for key in self.rejections if key[0] == type_url]:
                 self.reconsider(key)
             self._foreign.discard(type_url)
-        elif type_url in VALIDATED_ONCE:  # since its last stream here it may have been connected to another replica
+        elif type_url in VALIDATED_ONCE:  # since its last stream here, it may have been connected to another replica
             self._suspect_other_senders(type_url)
         for name, version in claims.items():
             self._record_claim((type_url, name), version, wanted.get(name))
@@ -213,7 +213,7 @@ class Ledger:
             self._accepted[key] = _Accepted(version, wanted.policies if wanted is not None and same else frozenset())
 
     def rejected_version(self, key: ResourceKey) -> str | None:
-        """Return the version that is not to be sent again."""
+        """Return the version that must not be sent again."""
         rejection = self.rejections.get(key)
         return rejection.version if rejection is not None else None
 
@@ -226,14 +226,14 @@ class Ledger:
         return ProxyStatus(self.node, self.connected_since, settled, resources)
 
     def summary(self, store: Store, settled: bool) -> ProxyStatus:
-        """Return a snapshot of what is rejected only."""
+        """Return a snapshot with only the rejected resources."""
         wanted = ((key, store.of_type(self.resources_of, key[0]).get(key[1])) for key in sorted(self.rejections))
         statuses = (self._status(key, resource.version if resource is not None else None) for key, resource in wanted)
         rejected = tuple(status for status in statuses if status.state is ResourceState.REJECTED)
         return ProxyStatus(self.node, self.connected_since, settled, rejected)
 
     def lacking(self, store: Store) -> frozenset[str]:
-        """Return the policies that are in what the proxy should have, and not in what it has of the same name."""
+        """Return the policies in wanted resources that are missing in the accepted resources of the same names."""
         policies: set[str] = set()
         for resource in store.resources(self.resources_of):
             accepted = self._accepted.get(resource.key)
@@ -256,12 +256,12 @@ def find_suspects(type_url: str, message: str, names: frozenset[str]) -> frozens
 
 
 def _sanitize(message: str) -> str:
-    """Return a message without the resource that it quotes, and without anything that looks like a key."""
-    return _PEM.sub("…", _DUMP.sub("", message)).strip()[:_LONGEST_MESSAGE]
+    """Return a message without the quoted resource, and without any text that looks like a key."""
+    return _PEM.sub("…", _DUMP.sub("", message)).strip()[:_MAX_MESSAGE_CHARS]
 
 
 def combine(node: str, statuses: Sequence[ProxyStatus]) -> ProxyStatus | None:
-    """Return the status of a node that several proxies share: of each resource that of the proxy that is least far."""
+    """Return the status of a node with several proxies: for each resource, the status furthest from being in force."""
     if not statuses:
         return None
     worst: dict[tuple[str, str], ResourceStatus] = {}
@@ -278,5 +278,5 @@ def combine(node: str, statuses: Sequence[ProxyStatus]) -> ProxyStatus | None:
 
 
 def _distance(resource: ResourceStatus) -> int:
-    """Return how far a resource is from being in force."""
+    """Return the number of steps until a resource is in force."""
     return (ResourceState.ACCEPTED, ResourceState.WAITING, ResourceState.REJECTED).index(resource.state)

@@ -1,7 +1,7 @@
-"""The store of what each proxy is to have. It alone is written to; streams send the difference to it.
+"""The store of the wanted resources of each proxy. All writes go to it; streams send the difference to it.
 
-Identical resources of many proxies are stored once. A store belongs to one event loop: change it from there. Watchers
-of a node are called before a change returns, so nobody can take an old state for settled.
+Identical resources of many proxies are stored once. A store belongs to one event loop: change it from there. The
+watchers of a node are called before a change returns, so that no caller can mistake an old state for a settled one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOTHING: Final[Mapping[str, XdsResource]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class StoreChange:
-    """The resources that really changed. A resource that is put again with the same version is no change."""
+    """The resources that really changed. Putting a resource again with the same version is no change."""
 
     revision: int
     put: tuple[XdsResource, ...] = ()
@@ -50,7 +50,7 @@ class _Node:
     def put(self, resource: XdsResource, now: float) -> bool:
         names = self.types.setdefault(resource.type_url, {})
         before = names.get(resource.name)
-        names[resource.name] = resource  # also where the version is the same: the policies may be others
+        names[resource.name] = resource  # even with the same version: the policies may be others
         if before is not None and before.version == resource.version:
             return False
         self.changed_at[resource.key] = now
@@ -68,32 +68,32 @@ class _Node:
 
 
 class Store:
-    """The resources that the proxy of each node is to have, by type and name.
+    """The wanted resources of the proxy of each node, by type and name.
 
-    A node that was never put is not known: its proxy is sent nothing, and keeps what it has. That is not the same as a
-    node with no resources, whose proxy is told to drop everything.
+    A node that was never put is unknown: its proxy gets nothing, and keeps its resources. A node with no resources is
+    different: its proxy must drop everything.
     """
 
     def __init__(self) -> None:
         self._nodes: dict[str, _Node] = {}
         self._watchers: dict[str, list[Watcher]] = {}
         self._shared: WeakValueDictionary[tuple[object, ...], XdsResource] = WeakValueDictionary()
-        self._revisions = itertools.count(1)  # one count for all nodes, so a node's grows even when it was forgotten
+        self._revisions = itertools.count(1)  # one count for all nodes, which grows even if a node was forgotten
 
     def put(self, node: str, resources: Iterable[XdsResource]) -> StoreChange:
-        """Replace all resources of a node. Raises ValueError where two have the same type and name."""
+        """Replace all resources of a node. Raises ValueError for two with the same type and name."""
         wanted = _by_key(resources)
         state = self._nodes.get(node)
         removed = state.keys() - wanted.keys() if state is not None else ()
         return self._change(node, wanted.values(), removed)
 
     def update(self, node: str, put: Iterable[XdsResource] = (), remove: Iterable[ResourceKey] = ()) -> StoreChange:
-        """Change some resources of a node. What is put and removed in one call is put."""
+        """Change some resources of a node. A resource in both arguments is put."""
         wanted = _by_key(put)
         return self._change(node, wanted.values(), set(remove) - wanted.keys())
 
     def forget(self, node: str) -> None:
-        """Forget a node. Its proxy keeps what it has; to take that away, put nothing."""
+        """Forget a node. Its proxy keeps its resources; to remove them, put nothing."""
         if self._nodes.pop(node, None) is not None:
             self._wake(node, frozenset(ORDER))
 
@@ -113,7 +113,7 @@ class Store:
         return change
 
     def _share(self, resource: XdsResource) -> XdsResource:
-        """Return the stored resource that is identical, if there is one."""
+        """Return an identical stored resource, or this one."""
         same = (resource.type_url, resource.name, resource.version, resource.policies)
         return self._shared.setdefault(same, resource)
 
@@ -122,14 +122,14 @@ class Store:
             watcher(types)
 
     def has_node(self, node: str) -> bool:
-        """Return whether a node was put, be it with no resources."""
+        """Return whether a node was put, even with no resources."""
         return node in self._nodes
 
     def nodes(self) -> tuple[str, ...]:
         return tuple(self._nodes)
 
     def of_type(self, node: str, type_url: str) -> Mapping[str, XdsResource]:
-        """Return the resources of one type that a node is to have, by name. A view: it follows the store."""
+        """Return the wanted resources of one type of a node, by name. A view: it follows the store."""
         state = self._nodes.get(node)
         return state.types.get(type_url, _NOTHING) if state is not None else _NOTHING
 
@@ -142,17 +142,17 @@ class Store:
         )
 
     def revision(self, node: str) -> int:
-        """Return a number that grows with every change of a node. 0 where the node is not known."""
+        """Return a number that grows with every change of a node. 0 for an unknown node."""
         state = self._nodes.get(node)
         return state.revision if state is not None else 0
 
     def changed_at(self, node: str, key: ResourceKey) -> float | None:
-        """Return when a resource got its version, on the monotonic clock."""
+        """Return the time of the last new version of a resource, on the monotonic clock."""
         state = self._nodes.get(node)
         return state.changed_at.get(key) if state is not None else None
 
     def watch(self, node: str, watcher: Watcher) -> Callable[[], None]:
-        """Call `watcher` on every change of a node, until the function that this returns is called."""
+        """Call `watcher` on every change of a node. The returned function ends that."""
         self._watchers.setdefault(node, []).append(watcher)
 
         def stop() -> None:

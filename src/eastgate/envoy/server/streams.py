@@ -1,9 +1,9 @@
 """The state of one stream of one proxy, without the network: requests in, responses out.
 
-The order of types is kept where it matters. New clusters are sent before the listeners and routes that may name them. A
-cluster is removed only when the listeners and routes were accepted that no longer name it; while one of those is
-rejected, the proxy runs an older one, and the cluster stays. Endpoints, secrets and extensions never wait: Envoy may
-acknowledge clusters only when it has their endpoints, and a policy must not wait for a cluster.
+Some types have an order. New clusters are sent before the listeners and routes that may name them. A cluster is removed
+only after the proxy has accepted listeners and routes that no longer name it. While one of those is rejected, the proxy
+runs an older one, and the cluster stays. Endpoints, secrets and extensions never wait: Envoy may acknowledge clusters
+only when it has their endpoints, and a policy must not wait for a cluster.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Acknowledgement:
 
 
 class Stream:
-    """The state of one delta stream of a proxy. It sees no resources but those of its node, `resources_of`.
+    """The state of one delta stream of a proxy. It gets only resources of its node, `resources_of`.
 
-    That is the proxy itself, unless it shares a node with others.
+    The node is the proxy itself, unless it shares a node with others.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class Stream:
         self._has_respelled = False
         self._limits = limits or Limits()
         self._types: dict[str, Subscription] = {}
-        self._changed: set[str] = set()  # the types of which there may be something to send
+        self._changed: set[str] = set()  # types that may have something to send
         self._nonces = itertools.count(1)
         self._same_process = False  # whether the proxy has shown that it was connected before
-        self._asked_before = ledger.accepted_types()  # it will ask for these again, one type after the other
+        self._asked_before = ledger.accepted_types()  # types that the proxy will ask for again, one after the other
         self._closed = False
         self.settled = False
 
@@ -116,7 +116,7 @@ class Stream:
         self._check_size()
 
     def _validate_again(self, claimed_type: str) -> None:
-        """Send the types again that were sent before the proxy claimed a resource: it may not have validated them."""
+        """Send types again that were sent before the proxy claimed a resource: it may not have validated them."""
         for type_url in VALIDATED_ONCE.intersection(self._types) - {claimed_type}:
             subscription = self._types[type_url]
             self._ledger.distrust(type_url)
@@ -163,7 +163,7 @@ class Stream:
         return Acknowledgement(type_url, rejected=tuple(rejections), nack=True)
 
     def next_response(self) -> PendingResponse | None:
-        """Return the response to send now; None where there is nothing that may be sent yet."""
+        """Return the response to send now, or None."""
         if self._closed or not self._store.has_node(self.resources_of):
             return None
         for type_url in ORDER:
@@ -184,14 +184,14 @@ class Stream:
         return None
 
     def _respell(self, response: PendingResponse) -> None:
-        """Spell the resources anew that the proxy may have seen: it accepts those without validation."""
+        """Return the resources in new spellings if the proxy may have seen them, and would not validate them."""
         for name, resource in response.items.items():
             if resource is not None and self._ledger.must_respell(resource.key):
                 response.items[name] = resource.spelled(self._respelled(resource))
                 self._log_respelling()
 
     def _log_respelling(self) -> None:
-        """Log once that the proxy is sent new spellings."""
+        """Log once that the proxy gets new spellings."""
         if not self._has_respelled:
             self._has_respelled = True
             message = "the proxy %s validates its configuration anew: it may have been sent it before"
@@ -237,7 +237,7 @@ class Stream:
         )
 
     def close(self) -> None:
-        """End the stream. What was in flight may have been applied; the proxy's next claim will tell."""
+        """End the stream. A response in flight may have been applied; the proxy's next claim will show."""
         for type_url, subscription in self._types.items():
             if subscription.in_flight is not None:
                 for name, resource in subscription.in_flight.items.items():

@@ -1,11 +1,11 @@
-"""The state of one type of resource on one stream: what a proxy asked for, has, and was sent.
+"""The state of one type of resource on one stream: the names that a proxy asked for, has, and was sent.
 
-Nothing is queued. What is to be sent is the difference between what the proxy is to have and what it has, computed when
-it may be sent; until a response is acknowledged there is no other of its type.
+There is no queue. Each response is the difference between the wanted and the actual resources of the proxy, computed
+just before it is sent. Until a response is acknowledged, no other of its type is sent.
 
-A proxy rejects a response as a whole, and seldom says what for. So the resources of a rejected response are sent again
-in ever smaller groups, until each was accepted or rejected by itself: a bad one never keeps a good one from the proxy,
-and no guess decides which is which. The types that Envoy would not validate twice are sent one by one at once.
+A proxy rejects a response as a whole, and seldom names the resource at fault. So the resources of a rejected response
+are sent again in ever smaller groups, until each was accepted or rejected by itself. A bad resource never keeps a good
+one from the proxy, and no guess separates them. Types that Envoy would not validate twice are sent one by one at once.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class PendingResponse:
 
     type_url: str
     nonce: str
-    items: Items  # less what the proxy has asked for anew since
-    alone: bool  # whether it was sent with one item, which then is what a rejection is about
+    items: Items  # less the names that the proxy has asked for anew
+    alone: bool  # sent with one item, which a rejection is then about
 
 
 class Subscription:
@@ -43,17 +43,17 @@ class Subscription:
         self.in_flight: PendingResponse | None = None
         self._wildcard_by_default = wildcard_by_default
         self._has: dict[str, str] = {}
-        self._groups: deque[frozenset[str]] = deque()  # of rejected responses, to be sent apart
+        self._groups: deque[frozenset[str]] = deque()  # of rejected responses, to be sent separately
         self._group_is_next = True
-        self._is_unanswered = False  # asked for everything, and heard nothing yet
+        self._is_unanswered = False  # asked for everything, and not answered yet
 
     @property
     def size(self) -> int:
-        """Return how many names this stream makes us remember."""
+        """Return the number of names that this stream occupies in memory."""
         return len(self.names | self._has.keys())
 
     def subscribe(self, names: Iterable[str], claims: Mapping[str, str]) -> None:
-        """Process the first request of a type: its names, and the versions that the proxy has already."""
+        """Process the first request of a type: its names, and the versions that the proxy already has."""
         self.names = set(names)
         self.wildcard = _ANY in self.names or (self._wildcard_by_default and not self.names)
         self.names.discard(_ANY)
@@ -61,9 +61,9 @@ class Subscription:
         self._is_unanswered = self.wildcard and not claims
 
     def resubscribe(self, subscribe: Iterable[str], unsubscribe: Iterable[str]) -> set[str]:
-        """Process a later request; return the names that are not asked for any more.
+        """Process a later request; return the names that the proxy has unsubscribed.
 
-        A name that is asked for again is sent again, even if nothing has changed.
+        A name that is asked for again is sent again, even without a change.
         """
         dropped: set[str] = set()
         for name in unsubscribe:
@@ -88,7 +88,7 @@ class Subscription:
         return dropped
 
     def _forget_version(self, name: str) -> None:
-        """Forget the version of a name, also that of the response in flight."""
+        """Forget the version of a name, also in the response in flight."""
         self._has.pop(name, None)
         if self.in_flight is not None:
             self.in_flight.items.pop(name, None)
@@ -97,12 +97,12 @@ class Subscription:
         return self.wildcard or name in self.names
 
     def has(self, name: str) -> bool:
-        """Return whether a proxy may know this name: it has it, or was just sent it."""
+        """Return whether a proxy may know this name: it has the resource, or was just sent it."""
         sent = self.in_flight is not None and self.in_flight.items.get(name) is not None
         return sent or self._has.get(name, ABSENT) != ABSENT
 
     def differences(self, wanted: Mapping[str, XdsResource], rejected_version: Callable[[str], str | None]) -> Items:
-        """Return what the proxy lacks, or has and should not have, without the versions that it has rejected."""
+        """Return the missing and the surplus resources of the proxy, without versions that it has rejected."""
         names: Iterable[str] = self.names
         if self.wildcard:
             names = wanted.keys() | self._has.keys() | self.names
@@ -115,7 +115,7 @@ class Subscription:
         return differing
 
     def build_response(self, nonce: str, differences: Items, most: int) -> PendingResponse | None:
-        """Build the next response, of at most about `most` bytes; None where there is nothing to send."""
+        """Build the next response, of at most about `most` bytes; None if there is nothing to send."""
         items = self._choose(differences, most)
         if not items and not (self._is_unanswered and not differences):
             return None
@@ -165,7 +165,7 @@ class Subscription:
         return items
 
     def reject(self, message: str) -> tuple[Items, Items]:
-        """Record that the response in flight was rejected; return what is at fault, and what to send apart."""
+        """Record the rejection of the response in flight; return the items at fault, and items to send separately."""
         alone = self.in_flight is not None and self.in_flight.alone
         items = self._take_in_flight()
         for name in items:
@@ -182,7 +182,7 @@ class Subscription:
 
 
 def _split(type_url: str, message: str, items: Items) -> tuple[frozenset[str], frozenset[str]]:
-    """Split items into two groups, the less suspect first. Removals go first of all: others may need their place."""
+    """Split items into two groups, the less suspect first. Removals come first: other items may need their place."""
     names = frozenset(items)
     removals = frozenset(name for name, resource in items.items() if resource is None)
     if removals and removals != names:

@@ -1,6 +1,6 @@
 """Authenticates proxies: one bearer token for each node. Only a hash of it is kept.
 
-A token is random and long, so a plain hash is enough; there is nothing to guess and nothing to slow down.
+A token is random and long, so that a plain hash is enough: guessing is hopeless, and no slow hash is needed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Final
 
 from eastgate.envoy.server.session import AuthenticatedProxy, AuthenticationError, ProxyCredentials
 
-_BYTES: Final = 32
-_NO_HASH: Final = sha256(secrets.token_bytes(_BYTES)).digest()  # what an unknown node is compared with
+_TOKEN_BYTES: Final = 32
+_NO_HASH: Final = sha256(secrets.token_bytes(_TOKEN_BYTES)).digest()  # the hash to compare with, for an unknown node
 
 
 class Tokens:
@@ -29,7 +29,7 @@ class Tokens:
         """Issue a token for a node. Raises ValueError for a node without a name."""
         if not node:
             raise ValueError("a node needs a name")
-        token = secrets.token_urlsafe(_BYTES)
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
         self._withdraw(node)
         self._hashes[node] = _hash(token)
         self._issued.add(self._hashes[node])
@@ -67,7 +67,7 @@ class Tokens:
         return same and issued is not None
 
     def on_revoke(self, callback: Callable[[str], None]) -> Callable[[], None]:
-        """Call `callback` with every node whose token is revoked, until the function that this returns is called."""
+        """Call `callback` with every node whose token is revoked. The returned function ends that."""
         self._on_revoke.append(callback)
         return lambda: self._on_revoke.remove(callback)
 

@@ -1,7 +1,7 @@
-"""One connection to a workload, plain or with TLS, on which requests are sent exactly as they are given.
+"""One connection to a workload, plain or with TLS, which sends requests exactly as they are given.
 
-Libraries for HTTP tidy up: they resolve `/a/../b`, decode `%2f`, join headers. Policies are about such bytes,
-so requests are written by hand here.
+Libraries for HTTP normalise requests: they resolve `/a/../b`, decode `%2f`, join headers. Policies are about these
+bytes, so this module writes requests itself.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from eastgate.local.machine.tunnel import Tunnel
 from eastgate.local.machine.wire import HandshakeClosed, Wire
 
 OPEN = 200
-_MAX_RAW = 16 * 1024 * 1024
+_MAX_RAW_BYTES = 16 * 1024 * 1024
 _CLOSED = "closed before any byte"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The address of a call. `server_name` is the name to ask for in TLS.
+    """The address of a call. `server_name` is the server name for TLS.
 
     `through`: the address of the proxy where a tunnel begins, for callers with a certificate, in an ambient mesh.
     """
@@ -40,9 +40,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request, sent as it is: nothing is resolved, joined or re-encoded.
+    """A request, sent as it is: no part is resolved, joined or re-encoded.
 
-    `Host` and `Content-Length` are added where they are missing; `complete=False` adds nothing.
+    Missing `Host` and `Content-Length` are added; `complete=False` adds nothing.
     """
 
     method: str = "GET"
@@ -52,7 +52,7 @@ class HttpRequest:
     complete: bool = True
 
     def encode(self, authority: str) -> bytes:
-        """Return the bytes to send. A line break inside would make two requests of one: send bytes for that."""
+        """Return the bytes to send. A line break inside would make two requests of one: send bytes for such tests."""
         headers = list(self.headers)
         names = {name.lower() for name, _ in headers}
         if self.complete and not names & {"host"}:
@@ -67,7 +67,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """The result of a call. Status 0: no answer, and `error` says why. OPEN: a raw connection that was let through."""
+    """The result of a call. Status 0: no answer, and `error` has the reason. OPEN: an allowed raw connection."""
 
     status: int
     headers: Headers = ()
@@ -77,12 +77,12 @@ class Called:
     error: str | None = None
 
     def header(self, name: str) -> str | None:
-        """Return the first value of a header; None when it is missing."""
+        """Return the first value of a header, or None."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
 class CallConnection:
-    """An open connection. Errors of the network are raised; `problem` puts them into words."""
+    """An open connection. Errors of the network are raised; `problem` describes them."""
 
     def __init__(self, target: Target, wire: Wire | Tunnel) -> None:
         self.target = target
@@ -116,11 +116,11 @@ class CallConnection:
 
     @property
     def closed_at(self) -> float | None:
-        """Return when the peer closed, by the monotonic clock; None while it has not."""
+        """Return the time when the peer closed, by the monotonic clock, or None."""
         return self._wire.closed_at
 
     async def peer_closed(self, timeout: float) -> bool:
-        """Wait until the peer closes; return False when it has not in time. What it sends must be read meanwhile."""
+        """Wait until the peer closes; return False after a timeout. Another task must read meanwhile."""
         try:
             await asyncio.wait_for(self._wire.closed.wait(), timeout)
         except TimeoutError:
@@ -128,11 +128,11 @@ class CallConnection:
         return True
 
     async def send(self, request: HttpRequest | bytes) -> None:
-        """Send a request, or bytes. Many may be sent before the first answer is read."""
+        """Send a request, or bytes. Several may be sent before the first answer is read."""
         await self._wire.write(self.prepare(request))
 
     def prepare(self, request: HttpRequest | bytes) -> bytes:
-        """Return the bytes of a request, whose answer is expected from now on."""
+        """Return the bytes of a request, and expect its answer from now on."""
         if isinstance(request, bytes):
             return request
         encoded = request.encode(str(self.target))
@@ -140,7 +140,7 @@ class CallConnection:
         return encoded
 
     async def response(self, timeout: float = 15.0) -> Called:
-        """Return the response to the oldest request that has none."""
+        """Return the response to the oldest unanswered request."""
         began, before = time.monotonic(), self._source.total
         async with asyncio.timeout(timeout):
             response = await read_response(self._source, self._methods.popleft() if self._methods else "GET")
@@ -150,11 +150,11 @@ class CallConnection:
         return Called(response.status, response.headers, response.body, received, took)
 
     async def raw(self, timeout: float = 5.0, enough: int | None = None) -> Called:
-        """Read until the peer closes, the time is over, or enough bytes are there."""
+        """Read until the peer closes, the time is over, or enough bytes have arrived."""
         began, body, error = time.monotonic(), bytearray(), None
         try:
             async with asyncio.timeout(timeout):
-                while (enough is None or len(body) < enough) and len(body) < _MAX_RAW:
+                while (enough is None or len(body) < enough) and len(body) < _MAX_RAW_BYTES:
                     piece = await self._source.take()
                     if not piece:
                         error = None if body else _CLOSED
@@ -168,7 +168,7 @@ class CallConnection:
         return Called(OPEN if body or error is None else 0, (), bytes(body), len(body), took, error)
 
     async def close(self, *, reset: bool = False) -> None:
-        """Close at once; `reset`: and end what the peer might still wait for."""
+        """Close at once; `reset`: also end data that the peer might still wait for."""
         await self._wire.close(reset=reset)
 
     async def __aenter__(self) -> CallConnection:
@@ -180,7 +180,7 @@ class CallConnection:
 
 
 def problem(error: BaseException) -> str:
-    """Describe why there was no answer, in words that begin the same for the same reason."""
+    """Describe the reason of a missing answer. Equal reasons have equal beginnings."""
     match error:
         case ssl.SSLCertVerificationError():
             return f"tls: {error.verify_message}"

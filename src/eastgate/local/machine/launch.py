@@ -1,10 +1,10 @@
 """A small program that becomes Envoy: `python -I -S launch.py PARENT ENVOY ARGUMENT...`, the bootstrap on stdin.
 
-Three things cannot be done by the mesh from outside, so this runs between it and Envoy.
-Envoy dies with the mesh, whatever ends the mesh. The bootstrap, which may hold keys, is in memory only: no file,
-no argument that other users can read. And a crash leaves no core file with those keys in it.
+The mesh cannot do three things from outside, so this program runs between it and Envoy. Envoy dies with the mesh, for
+any reason. The bootstrap, which may hold keys, is in memory only: no file, no argument that other users can read. And a
+crash leaves no core file with those keys.
 
-It uses the standard library only, and little of it: there is one start per workload.
+It uses only a small part of the standard library: there is one start per workload.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _NO_ENVOY = 127
 
 
 def main(arguments: list[str]) -> int:
-    """Become Envoy. Return only when that was not possible, with the exit code."""
+    """Become Envoy. Return an exit code only if that is impossible."""
     parent, envoy, *flags = arguments
     die_with_parent()
-    if os.getppid() != int(parent):  # it died before the kernel was told to watch it
+    if os.getppid() != int(parent):  # it died before the kernel started to watch it
         return _ORPHAN
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     bootstrap = memory_file(sys.stdin.buffer.read())
@@ -40,14 +40,14 @@ def main(arguments: list[str]) -> int:
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent ends. It also holds for the program that it becomes."""
+    """Ask the kernel to kill this process when its parent ends. This also holds for the program that it becomes."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
 
 
 def memory_file(content: bytes) -> int:
-    """Return a descriptor of a file that exists in memory only, and that the next program inherits."""
+    """Return a descriptor of a file in memory, which the next program inherits."""
     descriptor = os.memfd_create("bootstrap", 0)
     view = memoryview(content)
     while view:

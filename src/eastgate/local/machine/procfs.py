@@ -1,4 +1,4 @@
-"""Reads from /proc: when a process started, how much memory and time it has used, and which ports are listened on."""
+"""Reads from /proc: the start time of a process, its memory and time, and listening ports."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ class Usage:
 
 
 def start_time(pid: int) -> int | None:
-    """Return when a process started, in clock ticks since boot; None when it has ended. It tells apart two uses of one
-    pid.
+    """Return the start time of a process, in clock ticks since boot, or None.
+
+    It distinguishes two processes with the same pid.
     """
     fields = _stat(pid)
     return None if fields is None or fields[0] in ("Z", "X") else int(fields[19])
 
 
 def usage(pid: int) -> Usage | None:
-    """Return what a process uses; None when it has ended."""
+    """Return the resources that a process uses, or None after its end."""
     fields = _stat(pid)
     if fields is None:
         return None
@@ -41,7 +42,7 @@ def usage(pid: int) -> Usage | None:
 
 
 def listening() -> set[tuple[IPv4Address, int]]:
-    """Return the IPv4 addresses and ports that are listened on. Raises OSError where /proc cannot be read."""
+    """Return the listening IPv4 addresses and ports. Raises OSError if /proc cannot be read."""
     sockets = set()
     with open("/proc/net/tcp", encoding="ascii") as table:
         for fields in (line.split() for line in list(table)[1:]):

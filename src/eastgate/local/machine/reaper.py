@@ -1,12 +1,12 @@
-"""A small program that cleans up after a mesh that was killed: `python -I -S reaper.py PARENT FOLDER`.
+"""A small program that cleans up after a killed mesh: `python -I -S reaper.py PARENT FOLDER`.
 
-It runs in a session of its own, so that what kills the mesh and its process group does not kill it.
-The mesh tells it on stdin, line by line, `watch PID START`, `forget PID` and, at a normal end, `done`.
-When stdin ends, or the mesh process does, without a `done`, it kills what it was told to watch and removes the folder.
-A pid alone is no proof, so a process is killed only if it started when the mesh said it did.
+It runs in a session of its own, so that a kill of the mesh and its process group does not kill it. The mesh writes
+lines to its stdin: `watch PID START`, `forget PID` and, at a normal end, `done`. If stdin or the mesh process ends
+without a `done`, it kills the watched processes and removes the folder. A pid alone is no proof, so a process is killed
+only if it has the reported start time.
 
-It inherits the lock of the folder: nobody can start a mesh of that name before the cleaning is over.
-It uses the standard library only.
+It inherits the lock of the folder: no mesh of that name can start before the cleaning is over. It uses the standard
+library only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 
-_PATIENCE = 1.0
+_EXIT_TIMEOUT_SECONDS = 1.0
 
 
 class Watched:
@@ -29,7 +29,7 @@ class Watched:
         self._rest = b""
 
     def feed(self, data: bytes) -> None:
-        """Read what the mesh wrote. Half a line is kept; a malformed line is ignored."""
+        """Read lines of the mesh. An incomplete line is kept; a malformed line is ignored."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             match line.split():
@@ -42,10 +42,10 @@ class Watched:
 
 
 def main(arguments: list[str]) -> int:
-    """Wait for the end of the mesh, and clean up after it unless it has done so itself."""
+    """Wait for the end of the mesh, and clean up after it, unless it has done so itself."""
     parent, folder = int(arguments[0]), arguments[1]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # it leaves when the mesh does
+        signal.signal(number, signal.SIG_IGN)  # it ends with the mesh
     watched = Watched()
     _listen(watched, parent)
     if not watched.done:
@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
 def _listen(watched: Watched, parent: int) -> None:
     waiting = select.poll()
     waiting.register(0, select.POLLIN | select.POLLHUP)
-    # A child of the mesh that inherited its end of the pipe would keep it open: so the process is watched as well.
+    # A child of the mesh may keep the pipe open, as it inherits its end: so the process is watched as well.
     mesh = _pidfd(parent)
     if mesh is not None:
         waiting.register(mesh, select.POLLIN)
@@ -74,7 +74,7 @@ def _listen(watched: Watched, parent: int) -> None:
 def _kill(processes: dict[int, int]) -> None:
     dying = []
     for pid, start in processes.items():
-        descriptor = _pidfd(pid)  # held while the start is compared, it cannot come to mean another process
+        descriptor = _pidfd(pid)  # while it is held, the pid cannot mean another process
         if descriptor is None or _start_time(pid) != start:
             continue
         try:
@@ -82,7 +82,7 @@ def _kill(processes: dict[int, int]) -> None:
         except OSError:  # it has just ended
             continue
         dying.append(descriptor)
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _EXIT_TIMEOUT_SECONDS
     for descriptor in dying:
         ended = select.poll()
         ended.register(descriptor, select.POLLIN)

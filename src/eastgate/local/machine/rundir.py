@@ -1,10 +1,11 @@
-"""Manages the private folder of one running mesh: it holds the sockets, and its lock means that the mesh runs.
+"""Manages the private folder of one running mesh: it has the sockets, and it is locked while the mesh runs.
 
-The lock is an flock on the folder itself, so there is no lock file to be left behind. A folder that is not locked was
-left by a killed mesh, and the next mesh removes it.
+The lock is an flock on the folder itself, so that no lock file can remain. An unlocked folder was left by a killed
+mesh, and the next mesh removes it.
 
-Anybody can make a folder of our name in the system's temporary folder before we do. It is never used: a spare one with
-an unpredictable name takes its place, and clients look into every folder of such a name that is this user's.
+Another user can create a folder of this name in the system's temporary folder first. Eastgate never uses such a folder:
+a spare one with an unpredictable name takes its place, and clients look into every folder of such a name that belongs
+to this user.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.local.machine import procfs
 
-# The errors of a mesh on a laptop, in words for the person who started it.
+# The errors of a mesh on a laptop, for its user.
 
 
 class LocalMeshError(Exception):
-    """An error of the local mesh. `help` says what the user can do about it, if anything."""
+    """An error of the local mesh. `help` is a remedy for the user, if there is any."""
 
     def __init__(self, message: str, *, help: str = "") -> None:  # noqa: A002 - the word of our diagnostics
         super().__init__(message)
@@ -44,15 +45,15 @@ class LocalMeshError(Exception):
 DEFAULT_NAME = "default"
 _NAME = regex(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
 _LABEL = regex(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,23}")
-_LONGEST_SOCKET = 107  # sun_path holds 108 bytes, the last of which is zero
-_ROOM = 1 + 24 + len(".sock")
-_SPARE = len("-abcdefgh")
+_MAX_SOCKET_PATH_BYTES = 107  # sun_path holds 108 bytes, the last of which is zero
+_SOCKET_NAME_BYTES = 1 + 24 + len(".sock")
+_SPARE_SUFFIX_BYTES = len("-abcdefgh")
 _OWNER = "mesh.pid"
-_PATIENCE = 2.0
+_TIMEOUT_SECONDS = 2.0
 
 
-class BadName(LocalMeshError):  # noqa: N818 - what is wrong with their text
-    """The name cannot be the name of a mesh."""
+class BadName(LocalMeshError):  # noqa: N818 - a property of the text
+    """The name is invalid for a mesh."""
 
 
 class MeshRunning(LocalMeshError):  # noqa: N818 - a state of the machine
@@ -63,13 +64,13 @@ class NoMesh(LocalMeshError):  # noqa: N818 - a state of the machine
     """No mesh of this name is running."""
 
 
-class RunDirRefused(LocalMeshError):  # noqa: N818 - says what happened
-    """The folder is not private to this user, or its sockets would have too long names."""
+class RunDirRefused(LocalMeshError):  # noqa: N818 - the name is an event
+    """The folder is not private to this user, or the paths of its sockets would be too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunDir:
-    """The folder of one mesh. `lock` is the descriptor that holds the lock; -1 for a client, which holds none."""
+    """The folder of one mesh. `lock` is the descriptor of the lock; -1 for a client, which has none."""
 
     name: str
     path: Path
@@ -78,7 +79,7 @@ class RunDir:
     @classmethod
     @contextlib.contextmanager
     def acquire(cls, name: str = DEFAULT_NAME) -> Iterator[RunDir]:
-        """Create an empty folder for a mesh of this name, for as long as the block lasts."""
+        """Create an empty folder for a mesh of this name, until the block ends."""
         _check_name(name)
         base = _own(_base(name))
         _sweep(base)
@@ -92,7 +93,7 @@ class RunDir:
 
     @property
     def owner(self) -> int | None:
-        """Return the pid of the mesh; None when it has not written it yet."""
+        """Return the pid of the mesh; None before it is written."""
         try:
             return int((self.path / _OWNER).read_text(encoding="ascii"))
         except (OSError, ValueError):
@@ -105,7 +106,7 @@ class RunDir:
         return str(self.path / f"{label}.sock")
 
     def remove(self) -> None:
-        """Remove the folder and release the lock, in this order, so that nobody sees half a folder."""
+        """Remove the folder and release the lock, in this order, so that no process sees an incomplete folder."""
         shutil.rmtree(self.path, ignore_errors=True)
         with contextlib.suppress(OSError):
             os.close(self.lock)
@@ -141,32 +142,35 @@ def _check_name(name: str) -> None:
 
 
 def _base(name: str) -> Path:
-    """Return the folder for meshes of this user: the first that is theirs and leaves room for names of sockets."""
+    """Return the first folder that belongs to this user and has room for names of sockets."""
     own = f"eastgate-{os.geteuid()}"
     candidates = [Path(tempfile.gettempdir()).absolute() / own, Path("/tmp") / own]  # noqa: S108 - checked before its use
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(runtime):
         with contextlib.suppress(OSError):
             status = os.stat(runtime)
-            # after `su` it is the folder of the user before
+            # after `su` it is the folder of the earlier user
             if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
                 candidates.insert(0, Path(runtime) / "eastgate")
     for base in candidates:
-        if len(os.fsencode(base / name)) + _SPARE + _ROOM <= _LONGEST_SOCKET and os.access(base.parent, os.W_OK):
+        if len(
+            os.fsencode(base / name)
+        ) + _SPARE_SUFFIX_BYTES + _SOCKET_NAME_BYTES <= _MAX_SOCKET_PATH_BYTES and os.access(base.parent, os.W_OK):
             return base
     raise RunDirRefused("no folder has a name short enough for sockets", help="set XDG_RUNTIME_DIR to a shorter one")
 
 
 def _bases(name: str) -> list[Path]:
-    """Return the folders in which a mesh of this user may run: the usual one unless it is somebody else's, and spare
-    ones.
+    """Return the folders in which a mesh of this user may run.
+
+    These are the usual one, unless it belongs to another user, and spare ones.
     """
     base = _base(name)
     return [*([] if _is_taken(base) else [base]), *_spares(base)]
 
 
 def _own(base: Path) -> Path:
-    """Return the usual folder, created if needed; a spare one where somebody else has taken its name."""
+    """Return the usual folder, created if needed; a spare one if another user has taken its name."""
     with contextlib.suppress(FileExistsError):
         base.mkdir(mode=0o700)
     if not _is_taken(base):
@@ -176,7 +180,7 @@ def _own(base: Path) -> Path:
 
 
 def _is_taken(base: Path) -> bool:
-    """Return whether another user may have created the folder: it is not ours, and others can write beside it."""
+    """Return whether another user may have created the folder, or can write beside it."""
     try:
         status, above = os.lstat(base), os.stat(base.parent)
     except FileNotFoundError:
@@ -196,7 +200,7 @@ def _spares(base: Path) -> list[Path]:
 
 
 def _open_private(path: Path) -> int:
-    """Open a folder after checking that only this user can use it."""
+    """Open a folder after a check that only this user can use it."""
     _check_private(path, os.lstat(path))
     try:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -233,7 +237,7 @@ def _is_same(descriptor: int, path: Path) -> bool:
 
 
 def _acquire_folder(path: Path, name: str) -> RunDir:
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
     while True:
         with contextlib.suppress(FileExistsError):
             path.mkdir(mode=0o700)
@@ -249,7 +253,7 @@ def _acquire_folder(path: Path, name: str) -> RunDir:
         _raise_if_running(rundir)
         if time.monotonic() > deadline:
             raise _running(rundir)
-        time.sleep(0.02)  # a reaper cleans up, or a client looked
+        time.sleep(0.02)  # a reaper cleans up, or a client has opened it
 
 
 def _raise_if_running(rundir: RunDir) -> None:
@@ -266,7 +270,7 @@ def _running(rundir: RunDir) -> MeshRunning:
 
 
 def _sweep(base: Path) -> None:
-    """Remove the folders of killed meshes. A process that opened one meanwhile notices by `_same`."""
+    """Remove the folders of killed meshes. A process that has opened one meanwhile notices by `_same`."""
     for path in sorted(base.iterdir()):
         with contextlib.suppress(OSError, RunDirRefused):
             descriptor = _open_private(path)
@@ -284,14 +288,14 @@ def _delete(path: Path) -> None:
         path.unlink()
 
 
-# Controls the reaper: starts it first, tells it what to clean up, dismisses it last.
+# Controls the reaper: starts it first, gives it the processes to watch, dismisses it last.
 
 
 _REAPER = Path(__file__).with_name("reaper.py")
 
 
 class Guard:
-    """A reaper that waits beside this process. Use it as a context manager, around everything that starts processes."""
+    """A reaper that waits beside this process. Use it as a context manager, around all code that starts processes."""
 
     def __init__(self, rundir: RunDir) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own program
@@ -310,7 +314,7 @@ class Guard:
         return self._process.pid
 
     def watch(self, pid: int) -> None:
-        """Have this process killed if the mesh is."""
+        """Make the reaper kill this process if the mesh is killed."""
         start = procfs.start_time(pid)
         if start is not None:
             self._send(f"watch {pid} {start}")
@@ -326,7 +330,7 @@ class Guard:
             with contextlib.suppress(OSError):
                 stdin.close()
         try:
-            self._process.wait(_PATIENCE)
+            self._process.wait(_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -335,7 +339,7 @@ class Guard:
         stdin = self._process.stdin
         if stdin is None or stdin.closed:
             return
-        with contextlib.suppress(OSError):  # somebody killed the reaper
+        with contextlib.suppress(OSError):  # the reaper was killed
             stdin.write(line.encode() + b"\n")
             stdin.flush()
 

@@ -1,4 +1,4 @@
-"""Keeps an Envoy running: restarts one that crashed, with backoff, and gives up on one that keeps crashing."""
+"""Keeps an Envoy running: restarts it after a crash, with backoff, and gives up after too many crashes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOT_STARTED = 127
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """When an Envoy is restarted: crashes within `quick` seconds count, and after `attempts` of them it gives up."""
+    """The delays of restarts. After `attempts` crashes within `quick` seconds each, the supervisor gives up."""
 
     first: float = 0.05
     factor: float = 2.0
@@ -30,7 +30,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """An Envoy that ended by itself and will be started again after `delay` seconds."""
+    """An Envoy that ended by itself and restarts after `delay` seconds."""
 
     node: str
     exit_code: int
@@ -38,22 +38,22 @@ class Restart:
     last_lines: tuple[str, ...]
 
 
-class EnvoyGaveUp(LocalMeshError):  # noqa: N818 - says what happened
+class EnvoyGaveUp(LocalMeshError):  # noqa: N818 - the name is an event
     """An Envoy keeps crashing. `last_lines` is the end of its stderr."""
 
     def __init__(self, node: str, exit_code: int, crashes: int, last_lines: tuple[str, ...]) -> None:
         output = "".join(f"\n  {line}" for line in last_lines) or " nothing"
         how = f"signal {-exit_code}" if exit_code < 0 else f"code {exit_code}"
-        super().__init__(f"the Envoy of {node} crashed {crashes} times, last with {how}; it said:{output}")
+        super().__init__(f"the Envoy of {node} crashed {crashes} times, last with {how}; its output:{output}")
         self.node = node
         self.exit_code = exit_code
         self.last_lines = last_lines
 
 
 class Supervisor:
-    """Runs `launch` again whenever the Envoy that it returned ends by itself.
+    """Runs `launch` again whenever its Envoy ends by itself.
 
-    `launch` is called each time, so that a new Envoy gets the bootstrap of that moment.
+    Each restart calls `launch` again, so that a new Envoy gets the current bootstrap.
     """
 
     def __init__(
@@ -73,21 +73,21 @@ class Supervisor:
         self.restarts = 0
 
     async def start(self) -> None:
-        """Start the first Envoy. An Envoy that cannot be started at all raises here."""
+        """Start the first Envoy. Raises if the Envoy cannot be started at all."""
         self.process = await self._launch()
         self._task = asyncio.create_task(self._supervise(self.process), name=f"supervisor of {self.process.node}")
 
     async def wait(self) -> None:
-        """Return when `stop` was called; raise EnvoyGaveUp when it keeps crashing."""
+        """Return after `stop`; raise EnvoyGaveUp if it keeps crashing."""
         if self._task is None:
             return
-        # `stop` cancels the task: whoever waits here has not been cancelled by that
+        # `stop` cancels this task, and not the task that waits here
         await asyncio.wait([self._task])
         if not self._task.cancelled() and (failure := self._task.result()) is not None:
             raise failure
 
     async def stop(self) -> None:
-        """Stop the Envoy, and restart it no more."""
+        """Stop the Envoy, without a restart."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -112,7 +112,7 @@ class Supervisor:
             ended = await self._relaunch()
 
     async def _relaunch(self) -> _Ended | EnvoyProcess:
-        # A process that was started while `stop` cancelled this task would be nobody's: so it is waited for.
+        # A process that starts while `stop` cancels this task would have no owner: so wait for it.
         starting = asyncio.ensure_future(self._launch())
         try:
             self.process = await asyncio.shield(starting)

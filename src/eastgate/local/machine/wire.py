@@ -1,8 +1,8 @@
-"""A connection, plain or with TLS, that reads to the end what the peer said, also after sending has failed.
+"""A connection, plain or with TLS, that reads everything that the peer sent, even after sending has failed.
 
-A proxy that refuses a certificate or a request says so and closes. By then the caller may still be sending, and the
-streams of asyncio give up everything at the first byte that cannot be sent: the refusal would be seen as a mere reset.
-Here a failure to send ends nothing. What can be read tells what happened.
+A proxy that refuses a certificate or a request sends a reason and closes. The caller may still be sending then. The
+streams of asyncio end at the first byte that cannot be sent, so that the refusal would look like a mere reset. Here, a
+failure to send ends nothing, and reading shows the reason.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import struct
 import time
 
 _RESET = struct.pack("ii", 1, 0)
-_PIECE = 64 * 1024
-_MOST_WAITING = 1024 * 1024
-_LAST_WORDS = 1.0
+_CHUNK_BYTES = 64 * 1024
+_MAX_BUFFERED_BYTES = 1024 * 1024
+_LAST_READ_SECONDS = 1.0
 
 
-class HandshakeClosed(ConnectionError):  # noqa: N818 - says what happened
-    """The peer closed before TLS was agreed on, and did not say why."""
+class HandshakeClosed(ConnectionError):  # noqa: N818 - the name is an event
+    """The peer closed before the end of the TLS handshake, without a reason."""
 
 
 class Wire:
@@ -69,7 +69,7 @@ class Wire:
         return name[0], name[1]
 
     async def read(self, most: int) -> bytes:
-        """Return the next bytes; empty when the peer closed in order. Other ends are raised, after the last byte."""
+        """Return the next bytes; empty after an orderly end. Other ends are raised, after the last byte."""
         await self._arrived.wait()
         taken = bytes(self._waiting[:most])
         del self._waiting[:most]
@@ -77,12 +77,12 @@ class Wire:
             raise self._error
         if not self._waiting and not self.closed.is_set():
             self._arrived.clear()
-        if len(self._waiting) < _MOST_WAITING:
+        if len(self._waiting) < _MAX_BUFFERED_BYTES:
             self._room.set()
         return taken
 
     async def write(self, data: bytes) -> None:
-        """Send. Errors are not reported here: reading tells why."""
+        """Send. Errors are not reported here: reading shows the reason."""
         try:
             if self._tls is not None:
                 self._tls.object.write(data)
@@ -91,11 +91,11 @@ class Wire:
                 await asyncio.get_running_loop().sock_sendall(self._socket, data)
         except OSError as error:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.closed.wait(), _LAST_WORDS)
+                await asyncio.wait_for(self.closed.wait(), _LAST_READ_SECONDS)
             self._end(error)
 
     async def close(self, *, reset: bool = False) -> None:
-        """Close at once; `reset`: so that the peer forgets the connection, though its own peer has not closed."""
+        """Close at once; `reset`: the peer drops the connection, even if its own peer has not closed."""
         try:
             if reset:
                 with contextlib.suppress(OSError):
@@ -111,19 +111,19 @@ class Wire:
             try:
                 tls.object.do_handshake()
             except ssl.SSLWantReadError:
-                await self._hear_handshake(tls)
+                await self._read_handshake(tls)
                 continue
             except ssl.SSLError:
                 with contextlib.suppress(OSError):
-                    await self._flush(tls)  # the peer may know why, too
+                    await self._flush(tls)  # the peer may send the reason
                 raise
             await self._flush(tls)
             return
 
-    async def _hear_handshake(self, tls: _Tls) -> None:
+    async def _read_handshake(self, tls: _Tls) -> None:
         try:
             await self._flush(tls)
-            data = await asyncio.get_running_loop().sock_recv(self._socket, _PIECE)
+            data = await asyncio.get_running_loop().sock_recv(self._socket, _CHUNK_BYTES)
         except ConnectionError:
             data = b""
         if not data:
@@ -140,7 +140,7 @@ class Wire:
         try:
             while not self.closed.is_set():
                 await self._room.wait()
-                data = await loop.sock_recv(self._socket, _PIECE)
+                data = await loop.sock_recv(self._socket, _CHUNK_BYTES)
                 ended = not data
                 if self._tls is not None:
                     data, ended = self._tls.decrypt(data)
@@ -154,7 +154,7 @@ class Wire:
         self._waiting += data
         if self._waiting:
             self._arrived.set()
-        if len(self._waiting) >= _MOST_WAITING:
+        if len(self._waiting) >= _MAX_BUFFERED_BYTES:
             self._room.clear()
 
     def _end(self, error: OSError | None) -> None:
@@ -167,7 +167,7 @@ class Wire:
 
 
 class _Tls:
-    """The TLS of one connection, apart from any socket."""
+    """The TLS state of one connection, apart from any socket."""
 
     def __init__(self, context: ssl.SSLContext, name: str | None) -> None:
         self.incoming = ssl.MemoryBIO()
@@ -175,7 +175,7 @@ class _Tls:
         self.object = context.wrap_bio(self.incoming, self.outgoing, server_hostname=name)
 
     def decrypt(self, data: bytes) -> tuple[bytes, bool]:
-        """Return the plain bytes that have come, and whether they were the last. A refusal of the peer is raised."""
+        """Return the decrypted bytes, and whether they were the last. A refusal of the peer is raised."""
         if data:
             self.incoming.write(data)
         else:
@@ -183,7 +183,7 @@ class _Tls:
         plain = bytearray()
         while True:
             try:
-                piece = self.object.read(_PIECE)
+                piece = self.object.read(_CHUNK_BYTES)
             except ssl.SSLWantReadError:
                 return bytes(plain), False
             except (ssl.SSLEOFError, ssl.SSLZeroReturnError):

@@ -178,7 +178,7 @@ class ReadResult:
     """Objects that differ from an earlier object of the same name, with the finding about it."""
     refused: list[Diagnostic] = field(default_factory=list)
     """Errors in the arguments, such as a path that does not exist. They prevent every answer."""
-    torn: list[tuple[Document, Diagnostic]] = field(default_factory=list)
+    head_only: list[tuple[Document, Diagnostic]] = field(default_factory=list)
     """Objects whose head could be read, and the error after it. They are not among the documents."""
     templates: list[tuple[Document | None, Diagnostic]] = field(default_factory=list)
     """Unrendered template texts, each with the object in its head if that is certain."""

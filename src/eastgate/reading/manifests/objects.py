@@ -112,7 +112,7 @@ class Collector:
 
     def add_torn(self, document: Document, error: Diagnostic) -> None:
         """Add an object whose head could be read, but not its rest."""
-        self._reading.torn.append((document, error))
+        self._reading.head_only.append((document, error))
 
     def add_template(self, document: Document | None, finding: Diagnostic) -> None:
         """Add a template text, with the object in its head if that is certain."""

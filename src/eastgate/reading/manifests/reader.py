@@ -129,7 +129,7 @@ def _documents_of(
         namespace=namespace,
         bounds=Bounds(bounds.folders),
     )
-    documents = [*given.documents, *(document for document, _ in given.torn)]
+    documents = [*given.documents, *(document for document, _ in given.head_only)]
     return [document for document in documents if deploys(document.api_version, document.kind)]
 
 

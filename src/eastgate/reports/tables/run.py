@@ -256,8 +256,8 @@ def _why_stopped(manifests: Manifests, problem: str | None, *, strict: bool) -> 
     """Return the reason why no case can be decided; None if the valid part of the manifests can decide."""
     if not strict:
         leave_out(manifests)
-    if manifests.strays:
-        return problem or _errors_text(manifests.strays)
+    if manifests.unattributed_errors:
+        return problem or _errors_text(manifests.unattributed_errors)
     return problem if strict else None
 
 

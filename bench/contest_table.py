@@ -1,4 +1,4 @@
-"""How contests are shown: a row for each engine, a column for each size."""
+"""The table of contests: a row for each engine, a column for each size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench.contest import Contest
 from bench.lanes import ALL, OWN, Lane
 from bench.report import duration
 
-__all__ = ["columns", "measured", "rows", "told"]
+__all__ = ["columns", "measured", "points", "rows"]
 
 _CASES = {
     "verdict": "Eastgate, the verdict",
@@ -18,24 +18,24 @@ _CASES = {
 
 
 def measured(contests: Sequence[Contest], asked: int) -> str:
-    """What the numbers of such a table are."""
+    """Return the description of the numbers."""
     rounds = len(contests[0].verdict.times)
     return (
-        f"CPU time per decision: the median of {rounds} rounds in turns, spread over the run, over the same {asked:,} "
-        "prebuilt questions (peers: as many of them, from the first on, as fit into their time); every answer that a "
-        "peer gave was compared with ours. own: the peer is given only the policies of what is asked about, which is "
-        "the work of our index, for free; all: it is given all of them, with their targets. In brackets: how many of "
-        "our verdicts, over all questions, take as long; over the few that peers are asked ours are in the caches, too."
+        f"CPU time per decision: the median of {rounds} rounds in turns, spread over the run, with the same {asked:,} "
+        "prebuilt questions (peers: as many of the first ones as fit into their time). Every answer of a peer was "
+        "compared with ours. own: the peer gets only the policies of the workload in the question, which is "
+        "the work of our index, free; all: the peer gets all policies, with their targets. Brackets: how many times "
+        "slower than our verdict over all questions; over the few questions of peers, our data is also in the caches."
     )
 
 
 def columns(contests: Sequence[Contest]) -> tuple[str, ...]:
-    """The sizes, and how much the largest measured takes of the smallest."""
+    """Return the columns: the sizes, and the ratio of the largest measured size to the smallest."""
     return ("engine", *(f"{len(one.built.policies):,} policies" for one in contests), "growth")
 
 
 def rows(contests: Sequence[Contest]) -> list[list[str | float]]:
-    """One for each engine and case."""
+    """Return one row for each engine and case."""
     lanes = [[one.verdict for one in contests], [one.same for one in contests], [one.rule for one in contests]]
     lanes += [[one.peers[key] for one in contests if key in one.peers] for key in contests[0].peers]
     return [
@@ -45,9 +45,9 @@ def rows(contests: Sequence[Contest]) -> list[list[str | float]]:
     ]
 
 
-def told(kind: str, contests: Sequence[Contest]) -> list[dict[str, object]]:
-    """For machines."""
-    return [{"world": kind, **one} for contest in contests for one in contest.told()]
+def points(kind: str, contests: Sequence[Contest]) -> list[dict[str, object]]:
+    """Return the numbers of all contests for the JSON."""
+    return [{"world": kind, **point} for contest in contests for point in contest.points()]
 
 
 def _name(lane: Lane) -> str:

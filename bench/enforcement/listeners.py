@@ -1,4 +1,4 @@
-"""Ports of the Envoy under test that differ in their rules only. At each of them Envoy itself is the application."""
+"""Listeners of the Envoy under test that differ in their rules only. Envoy itself answers the requests."""
 
 from __future__ import annotations
 
@@ -28,20 +28,27 @@ from eastgate.envoy.plan import ByCaller, Node, PortPlan, ProxyVerdict, Requests
 from eastgate.envoy.server.resources import EXTENSION, LISTENER, ROUTE, XdsResource
 from eastgate.ir.symbolic.caller_cells import CallerCells
 
-__all__ = ["NODE", "bare", "connecting", "listed", "ours", "unruled"]
+__all__ = [
+    "NODE",
+    "connection_resources",
+    "eastgate_resources",
+    "list_resources",
+    "resources_without_rules",
+    "single_listener_resources",
+]
 
 NODE = "shop/server-0"
 _RBAC = "envoy.extensions.filters.http.rbac.v3.RBAC"
 
 
-def ours(address: str, port: int, rules: int, *, anything: bool = False) -> list[XdsResource]:
-    """What Eastgate makes of policies."""
+def eastgate_resources(address: str, port: int, rules: int, *, anything: bool = False) -> list[XdsResource]:
+    """Return the resources that Eastgate makes from request policies."""
     program = programs_of(authority_of(rules, http=True, anything=anything)).program(NODE)
     return _chain(address, port, plan_port(program.layers, port, SETTINGS))
 
 
-def unruled(address: str, port: int) -> list[XdsResource]:
-    """The same listeners, with nothing that decides. (Where no policy asks for it, Eastgate does not read HTTP.)"""
+def resources_without_rules(address: str, port: int) -> list[XdsResource]:
+    """Return the same listeners without rules. (Without an HTTP policy, Eastgate would not read HTTP.)"""
     cells = CallerCells(SETTINGS).cells(())
     open_to_all: Node = ProxyVerdict(True, 200, "open")
     anyone = ByCaller.of(cells, dict.fromkeys(cells, open_to_all))
@@ -53,17 +60,17 @@ def unruled(address: str, port: int) -> list[XdsResource]:
     )
 
 
-def listed(address: str, port: int, rules: int, *, anything: bool = False) -> list[XdsResource]:
-    """The same listeners, with a list of rules. What only our trees look at is not even noted."""
+def list_resources(address: str, port: int, rules: int, *, anything: bool = False) -> list[XdsResource]:
+    """Return the same listeners with a list of rules, and without the attributes that only our trees read."""
     made = classic_rules(rules, "filter_state", {"key": PEER_KEY}, "string_match", anything=anything)
     config = http_rbac_pb2.RBAC(rules=made)
-    return _with(unruled(address, port), _extension(filter_name(port, REQUESTS), config))
+    return _with(resources_without_rules(address, port), _extension(filter_name(port, REQUESTS), config))
 
 
-def bare(address: str, port: int, rules: int, *, anything: bool = False) -> list[XdsResource]:
-    """TLS, HTTP and a list of rules, which looks at the certificate, in one listener, as a sidecar of Istio has them.
+def single_listener_resources(address: str, port: int, rules: int, *, anything: bool = False) -> list[XdsResource]:
+    """Return one listener with TLS, HTTP and a list of rules on the certificate, as an Istio sidecar has it.
 
-    TLS and the log are as in our listeners.
+    TLS and the access log are the same as in our listeners.
     """
     made = classic_rules(rules, "authenticated", {}, "principal_name", anything=anything)
     ruled = {"rules": MessageToDict(made)} if rules else {}
@@ -79,16 +86,16 @@ def bare(address: str, port: int, rules: int, *, anything: bool = False) -> list
     return [XdsResource(LISTENER, f"inbound/{port}", serialize(message(listener_pb2.Listener, plain)))]
 
 
-def connecting(address: str, port: int, rules: int, app: Path) -> list[XdsResource]:
-    """What Eastgate makes of policies on who may connect. Requests go to an application, unread."""
+def connection_resources(address: str, port: int, rules: int, app: Path) -> list[XdsResource]:
+    """Return the resources that Eastgate makes from connection policies. Requests pass to an application, unread."""
     program = programs_of(authority_of(rules, http=False)).program(NODE)
-    door = InboundPort(NODE, address, port, port)
+    inbound = InboundPort(NODE, address, port, port)
     plan = plan_port(program.layers, port, SETTINGS)
-    return list(inbound_resources(door, plan, SocketAddress(str(app)), shared_resources(plan)))
+    return list(inbound_resources(inbound, plan, SocketAddress(str(app)), shared_resources(plan)))
 
 
 def _chain(address: str, port: int, plan: PortPlan) -> list[XdsResource]:
-    """Eastgate's listeners, and routes by which Envoy answers."""
+    """Return Eastgate's listeners, with routes that Envoy answers itself."""
     resources = list(
         inbound_resources(
             InboundPort(NODE, address, port, port), plan, SocketAddress("/nowhere"), shared_resources(plan)
@@ -99,7 +106,7 @@ def _chain(address: str, port: int, plan: PortPlan) -> list[XdsResource]:
 
 
 def _with(resources: list[XdsResource], *others: XdsResource) -> list[XdsResource]:
-    """Some of them replaced."""
+    """Return the resources, with those of the same key replaced."""
     return list({one.key: one for one in (*resources, *others)}.values())
 
 

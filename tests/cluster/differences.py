@@ -1,12 +1,12 @@
-"""A change, written so that a test can say all of it in a line."""
+"""A change in a form that a test can assert in one line."""
 
 from __future__ import annotations
 
 from eastgate.cluster import Change
 
 
-def told(change: Change) -> dict[str, list[str]]:
-    """What a change says, without what it does not, and without the objects that were declared."""
+def difference(change: Change) -> dict[str, list[str]]:
+    """The non-empty parts of a change, without the declared objects."""
     parts = {
         "added": change.added,
         "removed": change.removed,
