@@ -67,7 +67,7 @@ def _called(mesh: Running, workload: str) -> str:
 
 
 def _ends(mesh: Running, workload: str) -> tuple[tuple[str, int], tuple[str, int]]:
-    """Where tunnels end: at the node proxy of a workload, and at the waypoint."""
+    """Return the addresses where tunnels to a workload end: at its node proxy, and at the waypoint."""
     site, waypoint = mesh.mesh.sites[workload], mesh.mesh.waypoints[_WAYPOINT].waypoint
     return (site.address, site.tunnel), (waypoint.address.host, waypoint.address.port)
 

@@ -1,7 +1,7 @@
-"""Proxies that serve several workloads: one for the pods of a node, and waypoints, which read HTTP for some of them.
+"""The resources of node proxies and waypoints, which serve several workloads each.
 
-A waypoint decides all that a sidecar would, and then tells the node proxy of the pod who is calling. That one decides
-again who may connect: by the same rules, as far as they need no HTTP.
+A waypoint decides everything that a sidecar would decide, and states the caller to the node proxy of the pod. The node
+proxy decides again about the connection, by the layers that need no HTTP.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class SocketAddress:
 
 @dataclass(frozen=True, slots=True)
 class TunnelEnd:
-    """Where a tunnel leads: the authority `called`, the `address` where it ends, and the `identity` of its proxy."""
+    """The end of a tunnel: the authority `called`, the `address` of the proxy there, and the `identity` of that."""
 
     called: str
     address: SocketAddress

@@ -77,7 +77,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class TunnelPort:
-    """Where tunnels arrive: the address, the secret with the identity that answers, and the ports behind it.
+    """The entrance of tunnels: its address, the secret with its identity, and the ports behind it.
 
     `takes_peers`: peers may come without a statement, as callers.
     """
