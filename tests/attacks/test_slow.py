@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import pytest
 
 from eastgate.local.machine.connection import CallConnection
+from eastgate.local.machine.wire import Wire
 from tests.attacks.paths import outside
 from tests.attacks.placements import Attacked, Placement
 from tests.attacks.policies import ONLY_API, only
@@ -86,5 +87,6 @@ async def _half(attacked: Attacked, sent: bytes) -> bytes:
     async with await attacked.open() as connection:
         if sent:
             await connection.send(sent)
+        assert isinstance(connection._wire, Wire)
         connection._wire._socket.shutdown(socket.SHUT_WR)
         return (await connection.raw(PATIENCE)).body

@@ -86,12 +86,14 @@ class Bench:
         name: str = "differential",
         world: Sequence[Manifest] = WORLD,
         *,
+        settings: Settings = SETTINGS,
         source: SvidSource | None = None,
         tokens: TokenIdentity | None = None,
         keys: KeySource | None = None,
     ) -> None:
         self._options = MeshOptions(name=name, federate=FEDERATED, source=source, tokens=tokens)
         self.world = world
+        self._settings = settings  # of the start: a mesh keeps its mode
         self._keys = keys  # of the issuers that policies name
         self.rejected: list[NotEnforced] = []
         self._seen: dict[str, list[Observation]] = defaultdict(list)
@@ -166,12 +168,12 @@ class Bench:
 
     async def _start(self) -> None:
         def read(_: Settings) -> Authority:
-            return authority_of(self.world, SETTINGS)
+            return authority_of(self.world, self._settings)
 
         await self.application.start()
         pods = [one["metadata"] for one in self.world if one["kind"] == "Pod"]
         apps = {f"{pod['namespace']}/{pod['name']}": SocketAddress(self.application.path) for pod in pods}
-        self.mesh = LocalMesh(read, SETTINGS, replace(self._options, apps=apps), on_event=self._heard)
+        self.mesh = LocalMesh(read, self._settings, replace(self._options, apps=apps), on_event=self._heard)
         await self.mesh.__aenter__()
 
     def _heard(self, event: MeshEvent) -> None:
@@ -273,7 +275,7 @@ class Bench:
 
     def target(self, ask: Ask) -> Target:
         site = self.mesh.sites[ask.pod]
-        return Target(site.address, site.ports[ask.port])
+        return Target(site.address, site.ports[ask.port], through=self.mesh.tunnel_to(site))
 
     async def context(self, caller: Caller, alpn: Sequence[str] = ()) -> Any:
         """Return the TLS context of a caller, or None for plaintext."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from eastgate import Settings
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
+from eastgate.settings import MeshMode
 from tests.differential.istio_policies import istio
 from tests.differential.linkerd_policies import linkerd
 from tests.differential.world import SETTINGS, Manifest
@@ -38,17 +39,20 @@ PATTERNS = [
     *("/a%4*", "*%a9", "/a:*", "*5D"),
 ]
 METHODS = ["GET", "POST", "HEAD", "get"]
-_levels = [
-    lambda name: generate.v1alpha2(name, ambient=False),
-    generate.v1alpha1,
-    generate.x_policy,
-    generate.cluster_policy,
-]
+_levels = {
+    MeshMode.SIDECAR: [
+        lambda name: generate.v1alpha2(name, ambient=False),
+        generate.v1alpha1,
+        generate.x_policy,
+        generate.cluster_policy,
+    ],
+    MeshMode.AMBIENT: [lambda name: generate.v1alpha2(name, ambient=True), generate.cluster_policy],
+}
 
 
 @st.composite
-def _gep(draw: st.DrawFn, name: str) -> Manifest:
-    manifest: Manifest = copy.deepcopy(draw(draw(st.sampled_from(_levels))(name)))
+def _gep(draw: st.DrawFn, name: str, mode: MeshMode = MeshMode.SIDECAR) -> Manifest:
+    manifest: Manifest = copy.deepcopy(draw(draw(st.sampled_from(_levels[mode]))(name)))
     for rule in manifest["spec"].get("rules", ()):
         asked = rule.get("applicationAttributes", {})
         if asked.get("paths"):
@@ -76,6 +80,16 @@ def policy_sets(draw: st.DrawFn) -> list[Manifest]:
         if policy["kind"] in _AUDITABLE and draw(st.integers(0, 4)) == 0:
             annotations = policy["metadata"].setdefault("annotations", {})
             annotations.setdefault("eastgate.dev/mode", "audit")
+    return policies
+
+
+@st.composite
+def ambient_policy_sets(draw: st.DrawFn) -> list[Manifest]:
+    """Policies that an ambient mesh accepts: of the network level by labels, of the application level by Service."""
+    policies = [draw(_gep(f"q{n}", MeshMode.AMBIENT)) for n in range(draw(st.integers(1, 6)))]
+    for policy in policies:
+        if draw(st.integers(0, 4)) == 0:
+            policy["metadata"].setdefault("annotations", {}).setdefault("eastgate.dev/mode", "audit")
     return policies
 
 

@@ -49,7 +49,7 @@ class Running:
 
     def target(self, port: int = HTTP, workload: str = SERVER) -> Target:
         site = self.mesh.sites[workload]
-        return Target(site.address, site.ports[port])
+        return Target(site.address, site.ports[port], through=self.mesh.tunnel_to(site))
 
     async def open(self, account: str | None, port: int = HTTP, workload: str = SERVER) -> CallConnection:
         """Open a connection as an account of the namespace, as a SPIFFE ID, or without an identity (None)."""

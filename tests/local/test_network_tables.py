@@ -50,8 +50,8 @@ def place(text: str, *, prove: bool = False) -> NetworkDecisions:
 
 
 def plan_of(decisions: NetworkDecisions, port: int = 5432) -> PortPlan:
-    program = programs_of(decisions.authority).program("shop/db")
-    return decisions.plan("shop/db", port, program, frozenset())
+    layers = programs_of(decisions.authority).program("shop/db").layers
+    return decisions.plan("shop/db", port, layers, frozenset())
 
 
 def verdict_about(by_caller: ByCaller[Node], source: str, address: str) -> ProxyVerdict:

@@ -76,8 +76,8 @@ class ClosingResources:
 
 def closing_of(inbound: InboundPort) -> ClosingResources:
     """Return the resources that close a port."""
-    audit = EXTENSION, filter_name(inbound.port, AUDIT)
-    return ClosingResources(closing_listener(inbound), (LISTENER, f"inbound/{inbound.port}"), audit)
+    audit = EXTENSION, filter_name(inbound.name, AUDIT)
+    return ClosingResources(closing_listener(inbound), (LISTENER, f"inbound/{inbound.name}"), audit)
 
 
 class Closures:

@@ -7,99 +7,33 @@ policy, only the affected workloads are compiled again. The store gets only reso
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from secrets import token_hex
-from typing import TypeAlias
-from weakref import WeakKeyDictionary
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from eastgate.authority.authority import Authority, Touched, programs_of
 from eastgate.basics.collection import no_collection
-from eastgate.cluster.points import Direction, NetworkEnd, Point
-from eastgate.control.capturing import capture_of
-from eastgate.control.closures import TRUST, Closure, closing_of, describe_inexpressible, describe_unreadable
+from eastgate.control.ambient import AmbientResources, units_of
+from eastgate.control.closures import Closure
 from eastgate.control.fleet import AuthorizerSockets, Fleet, SiteChange
 from eastgate.control.gateway_proxies import resources_of_gateway
 from eastgate.control.gateways import GatewaySite, gateway_identity
 from eastgate.control.identity import Svid, TrustBundles
 from eastgate.control.outbound import OutboundResources
 from eastgate.control.planning import Plans, is_routing
-from eastgate.control.sites import ProxySite, identity_of
-from eastgate.engine.compiled import Program
-from eastgate.envoy.config.client_certificates import optional_trust_secret, svid_secret, trust_secret
-from eastgate.envoy.config.clusters import SocketAddress
+from eastgate.control.sidecars import SidecarResources
+from eastgate.control.sites import ProxySite, WaypointSite, identity_of
+from eastgate.envoy.config.client_certificates import certificate_secret, optional_trust_secret, trust_secret
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
-from eastgate.envoy.config.inbound_port import ANY_PORT
-from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
+from eastgate.envoy.config.inbound_port import SVID
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.envoy.plan import PortPlan
-from eastgate.envoy.plan.ports import named_ports
 from eastgate.envoy.server.resources import EXTENSION, ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
 from eastgate.envoy.server.store import Store
 from eastgate.ir.symbolic.callers import CallerCell
 
-# The resources of sidecars, which decide at the ports of workloads.
-
-
-class SidecarResources:
-    """Makes the resources of the sidecars of a fleet, and records the program of each."""
-
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
-        self._programs: dict[str, Program] = {}
-        self._shared: WeakKeyDictionary[PortPlan, tuple[XdsResource, ...]] = WeakKeyDictionary()
-
-    def forget(self, node: str) -> None:
-        """Forget a sidecar that is gone, or that is no longer served."""
-        self._programs.pop(node, None)
-
-    def stale(self, points: Collection[Point]) -> Iterator[str]:
-        """Yield the sidecars at these points whose program has changed."""
-        program = programs_of(self._fleet.authority).program
-        for point in points:
-            if isinstance(point, str) and point in self._fleet.sites:
-                before = self._programs.get(point)
-                if before is not None and program(point) is not before:
-                    yield point
-
-    def ports_of(self, site: ProxySite) -> Mapping[int, int]:
-        """Return the ports at which a proxy answers. In a pod these are all ports: each known port, each port in a
-        policy, and `ANY_PORT` for the rest, which no policy distinguishes.
-        """
-        if not site.captured:
-            return site.ports
-        named = named_ports(programs_of(self._fleet.authority).program(site.workload).layers) or frozenset()
-        return {port: port for port in {*site.ports, *named, ANY_PORT} - site.uncaptured}
-
-    def inbound(self, node: str) -> Iterator[XdsResource]:
-        """Yield the resources for the ports of a sidecar, and record which ports are closed."""
-        fleet, authority, closures = self._fleet, self._fleet.authority, self._fleet.closures
-        site = fleet.sites[node]
-        trust = fleet.secrets_of(node, TRUST)
-        self._programs[node] = programs_of(authority).program(node)
-        ports = self.ports_of(site)
-        closures.keep(node, ports)
-        for port, bound in sorted(ports.items()):
-            inbound = fleet.inbound(node, site, port, bound, capture=capture_of(site, port, ports))
-            plan = fleet.plans.of_sidecar(node, port)
-            app = site.apps.get(port) or SocketAddress(site.address, port)
-            resources = list(inbound_resources(inbound, plan, app, self._shared_resources(plan)))
-            yield from closures.guard(node, port, resources, trust, closing_of(inbound))
-            points: list[Point] = [node]
-            if authority.world.is_local:
-                points.append(NetworkEnd(node, Direction.INGRESS))
-            if unreadable := authority.rejected_at(points):
-                closures.closed[node, port] = describe_unreadable(node, port, unreadable)
-            if plan.refused is not None:
-                closures.closed[node, port] = describe_inexpressible(node, plan, plan.refused)
-
-    def _shared_resources(self, plan: PortPlan) -> tuple[XdsResource, ...]:
-        """Return the resources that decide, shared by all workloads with the same plan."""
-        resources = self._shared.get(plan)
-        if resources is None:
-            resources = self._shared[plan] = shared_resources(plan, self._fleet.tokens)
-        return resources
-
+_NO_WAYPOINTS: Final[Mapping[str, WaypointSite]] = MappingProxyType({})
 
 OnClosure: TypeAlias = Callable[[Closure, bool], None]
 """A function that gets a closure, and whether the port is now closed (or open again)."""
@@ -141,6 +75,8 @@ class Enforcement:
         self.gateways: Mapping[str, GatewaySite] = self.fleet.gateways
         self._sidecars = SidecarResources(self.fleet)
         self._outbound = OutboundResources(self.fleet)
+        self._ambient = AmbientResources(self.fleet)
+        self.waypoints: Mapping[str, WaypointSite] = self.fleet.waypoints
         self._on_closure = on_closure
         self._served: set[str] | None = set() if on_demand else None  # the sidecars that are served; None: all
         self._stale: dict[str, None] = {}  # proxies with outdated known identities, in order
@@ -161,13 +97,38 @@ class Enforcement:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Return the names of all proxies, of workloads and of gateways."""
-        return (*self.sites, *self.gateways)
+        """Return the names of all proxies: those of workloads or nodes, gateways, and waypoints."""
+        return (*dict.fromkeys(site.proxy for site in self.sites.values()), *self.gateways, *self.waypoints)
+
+    def _proxies_of(self, workload: str) -> Iterator[str]:
+        """Yield the proxies that enforce something for a workload; of another name, that itself."""
+        site = self.sites.get(workload)
+        if site is None:
+            yield workload
+            return
+        yield site.proxy
+        if site.waypoint is not None:
+            yield site.waypoint.name
 
     @property
     def closed(self) -> Mapping[tuple[str, int], Closure]:
         """Return the closed ports, by workload and port number."""
         return self.fleet.closures.closed
+
+    def units_of(self, proxy: str) -> Iterable[str]:
+        """Return the names by which the ports are closed that a proxy guards."""
+        return units_of(proxy, self.fleet)
+
+    def guarded_by(self, proxy: str) -> list[str]:
+        """Return the workloads that a proxy guards, or the gateway that it is."""
+        if proxy in self.waypoints:
+            return list(self.waypoints[proxy].workloads)
+        return [key for key, site in self.sites.items() if site.node == proxy] or [proxy]
+
+    def changes_of(self, node: str) -> tuple[int, int]:
+        """Count the changes of what the proxies of a workload or gateway enforce: of all, and of rules for requests."""
+        proxies = list(self._proxies_of(node))
+        return sum(self.changes[proxy] for proxy in proxies), sum(self.rule_changes[proxy] for proxy in proxies)
 
     # What changes
 
@@ -185,16 +146,23 @@ class Enforcement:
         call `renew` afterwards.
         """
         fleet, world, change = self.fleet, self.authority.world, touched.change
-        for node in sites.removed & {*self.nodes}:
+        emptied = {site.proxy for key in sites.removed if (site := self.sites.get(key)) is not None}
+        for node in sites.removed & {*self.sites, *self.nodes}:
             fleet.forget(node)
             self._sidecars.forget(node)
             self.store.forget(node)
         if not self._is_current:
             self.decide_by(self.authority)
-            sites = SiteChange({**self.sites, **sites.sites}, {**self.gateways, **sites.gateways}, sites.removed)
+            sites = SiteChange(
+                {**self.sites, **sites.sites},
+                {**self.gateways, **sites.gateways},
+                {**self.waypoints, **sites.waypoints},
+                sites.removed,
+            )
         self._is_current = False
         fleet.sites |= sites.sites
         fleet.gateways |= sites.gateways
+        fleet.waypoints |= sites.waypoints
         services = change.services | {
             service for key in {*sites.sites, *sites.removed, *change.workloads} for service in world.services_of(key)
         }
@@ -204,7 +172,9 @@ class Enforcement:
             self._stale = dict.fromkeys((*self._served_sites(), *self.gateways))
         captured = bool(sites) or bool(services) or (bool(self.gateways) and is_routing(change))
         outbound = self._outbound.follow(services, self._served_sites(), captured=captured)
-        nodes = frozenset((*sites.nodes, *self._sidecars.stale(touched.points), *self.plans.stale_gateways(services)))
+        stale = (*self._sidecars.stale(touched.points), *self.plans.stale_gateways(services))
+        nodes = frozenset((*sites.nodes, *(proxy for each in stale for proxy in self._proxies_of(each))))
+        nodes |= emptied & {*self.nodes}
         if (fleet.by_address and sites) or self._is_between_pods():
             nodes = frozenset(self.nodes)
         nodes = frozenset(filter(self.serves, nodes))
@@ -256,25 +226,32 @@ class Enforcement:
         self._stale = dict.fromkeys(list(self._stale)[most:] if most is not None else ())
         return bool(self._stale)
 
-    def changes_to(self, sites: Mapping[str, ProxySite], gateways: Mapping[str, GatewaySite]) -> SiteChange:
-        """Return the changes that lead to these sites and gateways."""
+    def changes_to(
+        self,
+        sites: Mapping[str, ProxySite],
+        gateways: Mapping[str, GatewaySite],
+        waypoints: Mapping[str, WaypointSite] = _NO_WAYPOINTS,
+    ) -> SiteChange:
+        """Return the changes after which these are all sites, gateways and waypoints."""
         return SiteChange(
             {node: site for node, site in sites.items() if self.sites.get(node) != site},
             {node: site for node, site in gateways.items() if self.gateways.get(node) != site},
-            frozenset({*self.nodes} - {*sites, *gateways}),
+            {node: site for node, site in waypoints.items() if self.waypoints.get(node) != site},
+            frozenset({*self.sites, *self.gateways, *self.waypoints} - {*sites, *gateways, *waypoints}),
         )
 
     # Rejections and acknowledgements
 
     def reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
-        """Close the ports that depend on a rejected resource."""
-        if node in self.fleet:
-            self.fleet.closures.reject(node, key, rejection)
+        """Close the ports of a resource that a proxy has rejected."""
+        if node in self.nodes:
+            for unit in self.units_of(node):
+                self.fleet.closures.reject(unit, key, rejection)
             self.publish([node])
 
     def has_closed(self, node: str) -> bool:
-        """Return whether a proxy has ports that are closed until it accepts all resources."""
-        return node in self.fleet and self.fleet.closures.has_closed_ports(node)
+        """Return whether a proxy has ports that are closed until it has everything."""
+        return any(self.fleet.closures.has_closed_ports(unit) for unit in self.units_of(node))
 
     def accept(self, node: str, status: ProxyStatus | None) -> bool:
         """Open the closed ports whose resources the proxy has all accepted; return whether this changed anything.
@@ -283,7 +260,9 @@ class Enforcement:
         """
         closures, resources = self.fleet.closures, status.resources if status is not None else ()
         states = {(resource.type_url, resource.name): resource.state for resource in resources}
-        changed = closures.forget_accepted(node, resources) or closures.open(node, states)
+        changed = False
+        for unit in self.units_of(node):
+            changed |= closures.forget_accepted(unit, resources) or closures.open(unit, states)
         if changed:
             self.publish([node])
         return changed
@@ -295,33 +274,46 @@ class Enforcement:
         settings = self.authority.settings
         if node in self.gateways:
             return gateway_identity(self.gateways[node].gateway, settings)
+        if node in self.waypoints:
+            return self.waypoints[node].waypoint.identity
         workload = self.authority.world.workloads.get(node)
         return identity_of(workload, settings) if workload is not None else None
 
     def put_svid(self, node: str, svid: Svid) -> None:
         """Publish the SVID of a workload."""
-        self._put_secret(node, svid_secret(svid.chain.encode(), svid.private_key.encode()))
+        site = self.sites.get(node)
+        is_shared = node in self.waypoints or (site is not None and site.proxy != node)
+        name = f"{SVID}/{node}" if is_shared else SVID
+        self._put_secret(self._proxy_of(node), certificate_secret(name, svid.chain.encode(), svid.private_key.encode()))
 
     def put_trust(self, node: str, bundles: TrustBundles) -> None:
         """Publish the trust bundles with which a proxy verifies its peers."""
-        self._put_secret(node, trust_secret({domain: bundles.pem(domain).encode() for domain in bundles.trust_domains}))
+        self._put_secret(
+            self._proxy_of(node),
+            trust_secret({domain: bundles.pem(domain).encode() for domain in bundles.trust_domains}),
+        )
         if node in self.gateways:
             self._put_secret(node, optional_trust_secret(bundles.pem(bundles.own).encode()))
+
+    def _proxy_of(self, node: str) -> str:
+        site = self.sites.get(node)
+        return site.proxy if site is not None else node
 
     def _put_secret(self, node: str, secret: XdsResource) -> None:
         self.fleet.secrets.setdefault(node, {})[secret.name] = secret
         if not self.serves(node):
             return  # with only its secrets, a proxy would drop all other resources
         self.store.update(node, put=[secret])
-        if self.fleet.closures.has_closed_ports(node):
-            self.publish([node])  # the ports may have been closed because of this secret
+        if self.has_closed(node):
+            self.publish([node])  # it may have been this that its ports were closed for
 
     # Open requests
 
     def end_requests(self, node: str, port: int, caller: CallerCell) -> None:
         """Close the connections with requests of a caller at a port. The connections of other callers stay open."""
         self.fleet.ended.setdefault((node, port), Counter())[str(caller)] += 1
-        self.store.put(node, self._build(node))
+        for proxy in self._proxies_of(node):
+            self.store.put(proxy, self._build(proxy))
 
     # Publishing
 
@@ -329,7 +321,7 @@ class Enforcement:
     def publish(self, nodes: Iterable[str]) -> None:
         """Compute the resources of these proxies again, and put them into the store."""
         for node in nodes:
-            if node not in self.fleet or not self.serves(node):
+            if node not in self.nodes or not self.serves(node):
                 continue
             # The decisions of the authorizer for a gateway may have changed even if the resources are the same.
             change = self.store.put(node, self._build(node))
@@ -343,6 +335,12 @@ class Enforcement:
         resources = [*self.fleet.secrets.get(node, {}).values()]
         if node in self.gateways:
             resources += resources_of_gateway(self.fleet, node)
+        elif node in self.waypoints:
+            resources += self._ambient.of_waypoint(node)
+        elif node not in self.sites:
+            for workload in self.units_of(node):
+                self._sidecars.note(workload)
+                resources += self._ambient.of_pod(workload)
         else:
             resources += self._sidecars.inbound(node)
             resources += self._outbound.of(node)

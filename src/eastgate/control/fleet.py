@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from eastgate.authority.authority import Authority, Touched
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Change, World
+from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.control.closures import Closures
 from eastgate.control.gateways import GatewaySite
 from eastgate.control.planning import Plans
-from eastgate.control.sites import ProxySite, identity_of
+from eastgate.control.sites import ProxySite, WaypointSite, identity_of
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.tokens import TokenIdentity
@@ -34,15 +35,16 @@ class SiteChange:
 
     sites: Mapping[str, ProxySite] = field(default_factory=dict)
     gateways: Mapping[str, GatewaySite] = field(default_factory=dict)
+    waypoints: Mapping[str, WaypointSite] = field(default_factory=dict)
     removed: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        return bool(self.sites or self.gateways or self.removed)
+        return bool(self.sites or self.gateways or self.waypoints or self.removed)
 
     @property
     def nodes(self) -> frozenset[str]:
-        """Return the nodes that are new or different."""
-        return frozenset({*self.sites, *self.gateways})
+        """Return the proxies that are new or different."""
+        return frozenset({*(site.proxy for site in self.sites.values()), *self.gateways, *self.waypoints})
 
 
 def everything(world: World) -> Touched:
@@ -72,6 +74,7 @@ class Fleet:
         self._sends_logs = sends_logs
         self.sites: dict[str, ProxySite] = {}
         self.gateways: dict[str, GatewaySite] = {}
+        self.waypoints: dict[str, WaypointSite] = {}
         self.closures = Closures()
         self.secrets: dict[str, dict[str, XdsResource]] = {}
         self.ended: dict[tuple[str, int], Counter[str]] = {}
@@ -86,13 +89,21 @@ class Fleet:
         """Forget a proxy that is gone."""
         self.sites.pop(node, None)
         self.gateways.pop(node, None)
+        self.waypoints.pop(node, None)
         self.secrets.pop(node, None)
         self.closures.forget(node)
         for key in [key for key in self.ended if key[0] == node]:
             del self.ended[key]
 
     def __contains__(self, node: str) -> bool:
-        return node in self.sites or node in self.gateways
+        return node in self.sites or node in self.gateways or node in self.waypoints
+
+    def points_at(self, workload: str) -> list[Point]:
+        """Return the points whose policies the proxies of a workload enforce."""
+        points: list[Point] = [workload]
+        if self.authority.world.is_local:
+            points.append(NetworkEnd(workload, Direction.INGRESS))
+        return points
 
     def secrets_of(self, node: str, *keys: ResourceKey) -> list[XdsResource]:
         """Return those of these secrets that a proxy has."""

@@ -8,6 +8,7 @@ from eastgate.control.closures import TRUST, closing_of, describe_gateway_closur
 from eastgate.control.fleet import Fleet
 from eastgate.control.gateways import handshakes_of, legs_of, secrets_of
 from eastgate.envoy.config.client_certificates import OPTIONAL_TRUST
+from eastgate.envoy.config.clusters import Upstream
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
 from eastgate.envoy.config.gateway_routes import (
@@ -17,6 +18,7 @@ from eastgate.envoy.config.gateway_routes import (
     authorizer_service_resources,
     leg_resources,
 )
+from eastgate.envoy.config.hbone import tunnels_of
 from eastgate.envoy.server.resources import SECRET, XdsResource
 from eastgate.settings import McpDenials
 
@@ -50,6 +52,7 @@ def resources_of_gateway(fleet: Fleet, node: str) -> Iterator[XdsResource]:
             closures.closed[node, port] = closure
         legs += of_port
     yield from leg_resources(legs, site.source)
+    yield from tunnels_of((leg.to for leg in legs if isinstance(leg.to, Upstream)), site.source)
 
 
 def _authorizer_resources(fleet: Fleet) -> Iterator[XdsResource]:

@@ -20,7 +20,6 @@ from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.control.gateways import GatewaySite, gateway_identity
 from eastgate.control.sites import ProxySite, identity_of
-from eastgate.engine.compiled import Program
 from eastgate.envoy.plan import PortPlan, plan_port
 from eastgate.envoy.plan.decisions import (
     NOT_ENFORCED,
@@ -33,7 +32,7 @@ from eastgate.envoy.plan.decisions import (
     policy_name,
     verdict_of,
 )
-from eastgate.ir import UNOPPOSED, Computed, InNetwork, Is, Labelled, Origin, PolicyRef, Predicate, Refusal
+from eastgate.ir import UNOPPOSED, Computed, InNetwork, Is, Labelled, Layer, Origin, PolicyRef, Predicate, Refusal
 from eastgate.ir.attributes import ADDRESS, PACKET_SOURCE, PORT, PORT_NAME, SOURCE_NAMESPACE, Attribute
 from eastgate.ir.labels import Selector
 from eastgate.ir.symbolic.callers import (
@@ -87,16 +86,16 @@ class NetworkDecisions:
         audited_refs = [policy.ref for policy in audited if policy.audit]
         self.untold = _would_be_unknown(audited_refs[0]) if audited_refs else None
         self._ports = tuple(self._port_atoms())
-        self._plans: dict[tuple[str, int], PortPlan] = {}
+        self._plans: dict[tuple[str, int, tuple[Layer, ...]], PortPlan] = {}
         self._tables: dict[tuple[object, ...], NetworkTable] = {}
 
-    def plan(self, workload: str, port: int, program: Program, known: frozenset[str]) -> PortPlan:
-        """Return the plan of a port: network policies decide first, then the program of the workload."""
-        plan = self._plans.get((workload, port))
+    def plan(self, workload: str, port: int, layers: tuple[Layer, ...], known: frozenset[str]) -> PortPlan:
+        """Return the plan of a port: network policies decide first, and then these layers of the workload."""
+        plan = self._plans.get((workload, port, layers))
         if plan is None:
             table = self._table(workload, port)
-            plan = plan_port(program.layers, port, self.authority.settings, known, table)
-            self._plans[workload, port] = plan
+            plan = plan_port(layers, port, self.authority.settings, known, table)
+            self._plans[workload, port, layers] = plan
         return plan
 
     def _table(self, workload: str, port: int) -> NetworkTable:

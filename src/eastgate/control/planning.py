@@ -24,6 +24,7 @@ from eastgate.envoy.config.inbound_port import ANY_PORT
 from eastgate.envoy.plan import PortPlan, plan_port
 from eastgate.envoy.plan.gateway import GatewayDestination, GatewayPlan
 from eastgate.envoy.plan.ports import plan_any_port
+from eastgate.ir import is_network
 
 _NOT_ROUTING: Final = frozenset(
     {"Pod", "EndpointSlice", "ExternalWorkload", "Node", "ServiceAccount", *CONTROLLER_KINDS}
@@ -54,7 +55,7 @@ class Plans:
         self._sites = sites
         self._gateways = gateways
         self._identities = KnownIdentities(authority.world, authority.settings)
-        self._of_programs: WeakKeyDictionary[Program, dict[int, PortPlan]] = WeakKeyDictionary()
+        self._of_programs: WeakKeyDictionary[Program, dict[tuple[int, bool], PortPlan]] = WeakKeyDictionary()
         self._of_gateways: dict[tuple[str, int], _CachedPlan] = {}
         self._listeners: dict[str, dict[int, ListenerGroup]] = {}  # of gateways, by port
         self._network: NetworkDecisions | None = None
@@ -118,15 +119,23 @@ class Plans:
 
     def of_sidecar(self, node: str, port: int) -> PortPlan:
         """Return the plan of a workload's port. Workloads with the same program share plans."""
+        return self._of_workload(node, port, reads_http=True)
+
+    def of_node_proxy(self, workload: str, port: int) -> PortPlan:
+        """Return the plan of a workload's port without the rules that need HTTP: a waypoint enforces these."""
+        return self._of_workload(workload, port, reads_http=False)
+
+    def _of_workload(self, node: str, port: int, *, reads_http: bool) -> PortPlan:
         program = programs_of(self._authority).program(node)
+        layers = tuple(layer for layer in program.layers if reads_http or is_network(layer))
         network = self._network_decisions()
         if network is not None:
-            return network.plan(node, port, program, self._identities.all)
+            return network.plan(node, port, layers, self._identities.all)
         plans = self._of_programs.setdefault(program, {})
-        if port not in plans:
+        if (port, reads_http) not in plans:
             planned = plan_any_port if port == ANY_PORT else plan_port
-            plans[port] = planned(program.layers, port, self._authority.settings, self._identities.all)
-        return plans[port]
+            plans[port, reads_http] = planned(layers, port, self._authority.settings, self._identities.all)
+        return plans[port, reads_http]
 
     def _network_decisions(self) -> NetworkDecisions | None:
         """Return the decisions of network policies, or None if the network enforces them or there are none."""

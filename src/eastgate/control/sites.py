@@ -13,7 +13,7 @@ from typing import Protocol, cast
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Change, Service, Workload, World, service_account_id
 from eastgate.control.identity import IdentityError, TrustBundles, verify_connection
-from eastgate.envoy.config.clusters import SocketAddress, Upstream
+from eastgate.envoy.config.clusters import SocketAddress, TunnelEnd, Upstream, every_authority
 from eastgate.settings import Settings
 
 # The endpoints of the authorizer of gateways: a socket that only this user can open, or a TLS port.
@@ -21,6 +21,7 @@ from eastgate.settings import Settings
 
 _LOG = logging.getLogger(__name__)
 _HANDSHAKE_SECONDS = 10.0
+_WAYPOINT_ACCOUNT = "eastgate-waypoint"
 
 ProtocolFactory = Callable[[], asyncio.Protocol]
 
@@ -123,6 +124,9 @@ class ProxySite:
 
     `captured`: the pod redirects all its connections to the proxy, and `ports` are only the known ports. `addresses`
     are all addresses of the pod; `address` is the first. The pod does not redirect the `uncaptured` ports.
+
+    `node`, in an ambient mesh: the proxy of its node, which takes tunnels for it at the port `tunnel`; `waypoint`: the
+    only proxy that these may come from, if it has one.
     """
 
     workload: str
@@ -134,6 +138,43 @@ class ProxySite:
     captured: bool = False
     addresses: tuple[str, ...] = ()
     uncaptured: frozenset[int] = frozenset()
+    node: str = ""
+    tunnel: int = 0
+    waypoint: Waypoint | None = None
+
+    @property
+    def proxy(self) -> str:
+        """Return the name of the proxy that stands before the workload: its sidecar, or that of its node."""
+        return self.node or self.workload
+
+    def tunnel_end(self, port: int, identity: str) -> TunnelEnd:
+        """Return where a tunnel to a port begins, for callers: at the waypoint, or else at the proxy of the node."""
+        (called,) = every_authority([self.address], self.ports[port])
+        if self.waypoint is not None:
+            return TunnelEnd(called, self.waypoint.address, self.waypoint.identity)
+        return TunnelEnd(called, SocketAddress(self.address, self.tunnel), identity)
+
+
+@dataclass(frozen=True, slots=True)
+class Waypoint:
+    """A waypoint: the name of its proxy, the address where tunnels arrive, and its SPIFFE ID."""
+
+    name: str
+    address: SocketAddress
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaypointSite:
+    """The proxy that is a waypoint, and the workloads that it serves."""
+
+    waypoint: Waypoint
+    workloads: tuple[str, ...]
+
+
+def waypoint_identity(trust_domain: str, namespace: str) -> str:
+    """Return the SPIFFE ID of the waypoint of a namespace."""
+    return service_account_id(trust_domain, namespace, _WAYPOINT_ACCOUNT)
 
 
 def identity_of(workload: Workload, settings: Settings) -> str | None:
@@ -201,18 +242,21 @@ def upstreams_of_service(
 
 def endpoints_of(
     service: Service, port: int, world: World, sites: Mapping[str, ProxySite], settings: Settings
-) -> tuple[tuple[SocketAddress, ...], frozenset[str]]:
-    """Return the ready sidecars behind a port of a Service (or all if none is ready), and the identities of all."""
-    ready: list[SocketAddress] = []
-    unready: list[SocketAddress] = []
+) -> tuple[tuple[SocketAddress | TunnelEnd, ...], frozenset[str]]:
+    """Return the ready proxies behind a port of a Service (or all if none is ready), and the identities of all."""
+    ready: list[SocketAddress | TunnelEnd] = []
+    unready: list[SocketAddress | TunnelEnd] = []
     identities: set[str] = set()
     for key in sorted(world.pods_of(f"{service.namespace}/{service.name}")):
         if key not in sites:
             continue
         pod, site = world.workloads[key], sites[key]
-        bound = [site.ports[number] for number in world.target_ports(service, port, pod) if number in site.ports]
-        (ready if pod.ready else unready).extend(SocketAddress(site.address, number) for number in bound)
         identity = identity_of(pod, settings)
+        numbers = [number for number in world.target_ports(service, port, pod) if number in site.ports]
+        (ready if pod.ready else unready).extend(
+            site.tunnel_end(number, str(identity)) if site.node else SocketAddress(site.address, site.ports[number])
+            for number in numbers
+        )
         identities |= {identity} if identity is not None else set()
     return tuple(ready or unready), frozenset(identities)
 

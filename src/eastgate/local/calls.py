@@ -168,7 +168,8 @@ async def _call_workloads(
         request: HttpRequest | bytes = (
             body if raw else _request(call_question, body, f"{pod.name}.{pod.namespace}:{port}")
         )
-        called, observation = await make_call(mesh, client, Target(site.address, site.ports[port]), request, timeout)
+        target = Target(site.address, site.ports[port], through=mesh.tunnel_to(site))
+        called, observation = await make_call(mesh, client, target, request, timeout)
         made.append(
             CallResult(call_question, f"{workload}:{port}", called, observation, mesh.authority.enforced(call_question))
         )

@@ -20,8 +20,9 @@ from eastgate.envoy.server.status import ProxyStatus
 from eastgate.local.calling import CallResult, McpResult
 from eastgate.local.calls import McpRequest, make_calls
 from eastgate.local.event_text import EventText
+from eastgate.local.guarding import policies_at
 from eastgate.local.machine.control import ControlFailed, Handler, Message
-from eastgate.local.mesh import LocalMesh, policies_at
+from eastgate.local.mesh import LocalMesh
 from eastgate.reports.explain import explain
 from eastgate.reports.why.proxies import explain_observation
 
@@ -178,8 +179,12 @@ def status_of(mesh: LocalMesh) -> Message:
     """Return the state of the mesh as plain data."""
     proxies = {proxy.node: proxy for proxy in mesh.server.proxies()}
     workloads = [
-        {**workload_to_json(mesh, mesh.sites[key]), "proxy": _proxy_to_json(proxies.get(key))}
-        for key in sorted(mesh.sites)
+        {
+            **workload_to_json(mesh, site),
+            "proxy": _proxy_to_json(proxies.get(site.proxy)),
+            **({"waypoint": _proxy_to_json(proxies.get(site.waypoint.name))} if site.waypoint is not None else {}),
+        }
+        for _, site in sorted(mesh.sites.items())
     ]
     gateways = [
         {**gateway_to_json(mesh, mesh.gateways[node]), "proxy": _proxy_to_json(proxies.get(node))}

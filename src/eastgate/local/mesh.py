@@ -18,10 +18,9 @@ from typing import Any
 from eastgate.authority.authority import Authority, Touched, programs_of
 from eastgate.authority.changes import ChangedNames, Changes
 from eastgate.authority.reading import Manifests
-from eastgate.authority.sources.files import points_at_gateways, unread_at_proxies
+from eastgate.authority.sources.files import unread_at_proxies
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
-from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.cluster.unread import Handling, describe_unread
 from eastgate.control.authorizer.external import ServiceAddress
 from eastgate.control.capturing import PortMode, changed_modes, mode_of
@@ -42,7 +41,7 @@ from eastgate.control.fleet import AuthorizerSockets, SiteChange, everything
 from eastgate.control.gateways import GatewaySite
 from eastgate.control.identity import EmbeddedCa, Lifetimes, SvidSource, WorkloadApi
 from eastgate.control.plane import ProxyPlane
-from eastgate.control.sites import ProxySite, UnixEndpoint
+from eastgate.control.sites import ProxySite, UnixEndpoint, WaypointSite
 from eastgate.dialects import HOSTS
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
@@ -53,16 +52,15 @@ from eastgate.envoy.server.server import AdsServer
 from eastgate.envoy.server.status import ResourceState
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.tokens import Tokens
-from eastgate.ir import ExternalAuthorizer, Is, OneOf, at_port
-from eastgate.ir.attributes import IDENTITY, MESH_NAME
-from eastgate.ir.spiffe import trust_domain_of
+from eastgate.ir import ExternalAuthorizer, at_port
+from eastgate.local.guarding import foreign_domains, points_at
 from eastgate.local.history import History
 from eastgate.local.machine.addresses import Addresses
 from eastgate.local.machine.rundir import DEFAULT_NAME, Guard, RunDir
 from eastgate.local.open_requests import OpenRequestMonitor
-from eastgate.local.placing import LocalPlacement
+from eastgate.local.placing import LocalPlacement, listening
 from eastgate.local.proxies import Proxies, wait_until_listening
-from eastgate.settings import Settings
+from eastgate.settings import MeshMode, Settings
 
 _START_TIMEOUT_SECONDS = 60.0  # many Envoys on a small machine start slowly
 _SETTLE_TIMEOUT_SECONDS = 30.0
@@ -106,6 +104,7 @@ class LocalMesh:
         self._changing = asyncio.Lock()
         self._reported_closures: Mapping[tuple[str, int], Closure] = {}
         self._modes: dict[str, dict[int, PortMode]] = {}
+        self._identified: set[str] = set()  # who has been given a certificate
         self.history = History()
         self._reported_unread: tuple[str, ...] = ()
         self.is_behind = True
@@ -184,6 +183,19 @@ class LocalMesh:
         return self.enforcement.gateways
 
     @property
+    def waypoints(self) -> Mapping[str, WaypointSite]:
+        """Return the waypoints, by the name of their proxy."""
+        return self.enforcement.waypoints
+
+    def tunnel_to(self, site: ProxySite) -> tuple[str, int] | None:
+        """Return where a tunnel to a workload begins: at its waypoint, or else at the proxy of its node."""
+        if not site.node:
+            return None
+        if site.waypoint is not None:
+            return site.waypoint.address.host, site.waypoint.address.port
+        return site.address, site.tunnel
+
+    @property
     def nodes(self) -> tuple[str, ...]:
         """Return the names of all proxies."""
         return self.enforcement.nodes
@@ -212,10 +224,12 @@ class LocalMesh:
         self._report_closures()
         self._report_unconsidered()
         took = (time.monotonic() - began) * 1000
-        closures = [closure for closure in self.enforcement.closed.values() if closure.workload in touched]
+        units = {unit for proxy in touched for unit in self.enforcement.units_of(proxy)}
+        closures = [closure for (unit, _), closure in self.enforcement.closed.items() if unit in units]
         closed = tuple(closure.where for closure in closures)
         missing = tuple(name for node in touched for name in self._list_unaccepted(node))
-        modes = self._update_modes(touched, {closure.workload for closure in closures})
+        guarded = tuple(each for proxy in touched for each in self.enforcement.guarded_by(proxy))
+        modes = self._update_modes(tuple(dict.fromkeys(guarded)), {closure.workload for closure in closures})
         event: Enforced | PartlyEnforced = Enforced(took, touched, changes, modes)
         if closed or missing:
             event = PartlyEnforced(took, touched, changes, closed, missing, modes)
@@ -237,7 +251,7 @@ class LocalMesh:
         return changed
 
     def _compute_modes(self, node: str) -> dict[int, PortMode]:
-        if node in self.gateways:
+        if node not in self.sites:
             return {}
         layers = [layer for point in points_at(node) for layer in programs_of(self.authority).program(point).layers]
         return {port: mode_of(at_port(layer, port) for layer in layers) for port in self.sites[node].ports}
@@ -261,9 +275,11 @@ class LocalMesh:
             if was_behind:
                 touched |= everything(self.authority.world)
             different = SiteChange()
-            if touched.change:
-                sites, gateways, placed = self._placement.place(self.authority, prove=self.options.by_address)
-                different = self.enforcement.changes_to(sites, gateways)
+            if touched.change or self.settings.mesh_mode is MeshMode.AMBIENT:  # a policy may need a waypoint
+                placed_sites, placed = self._placement.place(self.authority, prove=self.options.by_address)
+                different = self.enforcement.changes_to(
+                    placed_sites.sites, placed_sites.gateways, placed_sites.waypoints
+                )
                 touched |= Touched(placed.workloads, placed)
             self.plane.follow(different, touched)
             self.enforcement.renew()
@@ -274,7 +290,7 @@ class LocalMesh:
 
     def _federate(self, workloads: Iterable[str]) -> None:
         """Trust stand-ins for the CAs of the trust domains in policies of these workloads and of Gateways."""
-        self.certificates.federate([*self.options.federate, *_foreign_domains(self.authority, workloads)])
+        self.certificates.federate([*self.options.federate, *foreign_domains(self.authority, workloads)])
 
     async def _run(self, before: Mapping[str, int], new: Collection[str], timeout: float) -> tuple[str, ...]:
         """Run the current proxies, with their certificates; return those with new resources.
@@ -282,21 +298,21 @@ class LocalMesh:
         `before` are the earlier revisions of the proxies' resources. It waits for the `new` proxies and their ports,
         even if they have no new resources: they may not have answered before.
         """
-        gone = {*before} - {*self.nodes}
-        asked = await self.plane.publish_secrets(self.nodes, gone, anew=new)
+        gone = {*self._identified} - {*self.sites, *self.gateways, *self.waypoints}
+        self._identified = {*self.sites, *self.gateways, *self.waypoints}
+        asked = await self.plane.publish_secrets(sorted(self._identified), gone, anew=new)
         for error in filter(None, asked.values()):
             raise error
-        nodes: dict[str, ProxySite | GatewaySite] = {**self.sites, **self.gateways}
+        nodes = self.nodes
         ports = ((key, port) for key, site in self.sites.items() for port in site.ports)
         await self.proxies.run(nodes, (each for each in ports if self._placement.own_app(*each) is None))
         updated = tuple(sorted(node for node in nodes if self.store.revision(node) != before.get(node)))
         await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in {*updated, *new}))
         closed = self.enforcement.closed
         wanted = {
-            (nodes[node].address, bound)
-            for node in new
-            for port, bound in nodes[node].ports.items()
-            if (node, port) not in closed or closed[node, port].parts
+            address
+            for node, workload, port, address in listening(self.sites, self.gateways, self.waypoints)
+            if node in new and ((workload, port) not in closed or closed[workload, port].parts)
         }
         await wait_until_listening(wanted, timeout)
         return updated
@@ -366,28 +382,3 @@ class LocalMesh:
             if line not in self._reported_unread:
                 self.emit(Noted(printable(line), trouble=True))
         self._reported_unread = lines
-
-
-def points_at(workload: str) -> tuple[Point, ...]:
-    """Return the points whose policies the sidecar of a workload enforces in a local mesh, in path order."""
-    return (NetworkEnd(workload, Direction.INGRESS), workload)
-
-
-def policies_at(workload: str, authority: Authority) -> tuple[str, ...]:
-    """Return the policies that target a workload, including those of the network."""
-    engine = programs_of(authority)
-    attached = (attachment for point in points_at(workload) for attachment in engine.attached(point))
-    return tuple(sorted(str(attachment.policy.ref) for attachment in attached))
-
-
-def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]:
-    """Return the trust domains, except the mesh's own, in the policies of these workloads."""
-    domains: set[str] = set()
-    known = (workload for workload in workloads if workload in authority.world.workloads)
-    for point in (*known, *points_at_gateways(authority.world)):
-        for layer in programs_of(authority).program(point).layers:
-            for atom in (atom for atom in layer.atoms(observed=True) if isinstance(atom, Is)):
-                if atom.attribute in (IDENTITY, MESH_NAME) and isinstance(atom.matcher, OneOf):
-                    names = (str(value) for value in atom.matcher.values)
-                    domains |= {trust_domain_of(name) for name in names if name.startswith("spiffe://")}
-    return domains - {authority.settings.trust_domain}

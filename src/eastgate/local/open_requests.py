@@ -72,8 +72,8 @@ class OpenRequestMonitor:
             case _:
                 return
         now, clock = time.time(), _clock_offset()
-        for node in nodes:
-            change, of_rules = self._enforcement.changes[node], self._enforcement.rule_changes[node]
+        for node in (each for proxy in nodes for each in self._enforcement.guarded_by(proxy)):
+            change, of_rules = self._enforcement.changes_of(node)
             self._settled[node] = _Settled(change, now, clock)
             if node not in self._rules_settled or self._rules_settled[node].change != of_rules:
                 self._rules_settled[node] = _Settled(of_rules, now, clock)
@@ -85,10 +85,10 @@ class OpenRequestMonitor:
         if on_record.get("eastgate") != "open" or not (waits or decided.startswith("200:")):
             return
         node, port, began = str(on_record["workload"]), int(on_record["port"]), float(on_record["began"])
-        if node not in self._enforcement.nodes or self._is_current(node, began, waits=waits):
+        if node not in self._enforcement.fleet or self._is_current(node, began, waits=waits):
             return
         plan = self._enforcement.plans.of_port(node, port)
-        fingerprint = (node, port, self._enforcement.changes[node], *(on_record.get(field) for field in _FIELDS))
+        fingerprint = (node, port, self._enforcement.changes_of(node), *(on_record.get(field) for field in _FIELDS))
         if plan.requests is None or hash(fingerprint) in self._still_allowed:
             return
         if self._allowed(on_record, node, port, waits=waits):
@@ -112,8 +112,8 @@ class OpenRequestMonitor:
 
     def _is_current(self, node: str, began: float, *, waits: bool) -> bool:
         settled = (self._rules_settled if waits else self._settled).get(node)
-        changes = self._enforcement.rule_changes if waits else self._enforcement.changes
-        if settled is None or settled.change != changes[node]:
+        change, of_rules = self._enforcement.changes_of(node)
+        if settled is None or settled.change != (of_rules if waits else change):
             return False
         return began > settled.at + _UPTAKE_SECONDS and abs(_clock_offset() - settled.clock) < _CLOCK_JUMP_SECONDS
 

@@ -15,10 +15,11 @@ from eastgate.control.events import Decided, MeshEvent, Noted
 from eastgate.control.gateways import GatewaySite, gateway_identity
 from eastgate.control.sites import ProxySite, identity_of
 from eastgate.local.event_text import EventText
+from eastgate.local.guarding import policies_at
 from eastgate.local.handlers import application_of, policies_behind, status_of
 from eastgate.local.live_view import LiveView, workload_table
 from eastgate.local.machine.rundir import DEFAULT_NAME
-from eastgate.local.mesh import LocalMesh, policies_at
+from eastgate.local.mesh import LocalMesh
 
 _LOG_WIDTH = 140
 _MAX_TRIES = 200

@@ -128,7 +128,7 @@ class Sites:
             named = {*self.gateways, *(gateway_node(*key.split("/")) for key in self._world.gateways)}
         gateways = self._update(self.gateways, named, self._gateway)
         self._connected -= {key for key in change.removed if key not in self._world.workloads}
-        return SiteChange(sidecars[0], gateways[0], sidecars[1] | gateways[1])
+        return SiteChange(sidecars[0], gateways[0], removed=sidecars[1] | gateways[1])
 
     def _affected_pods(self, change: Change) -> set[str]:
         """Return the pods whose sites may have changed: because of their own changes, or those of their Services."""

@@ -10,7 +10,7 @@ from envoy.config.endpoint.v3 import endpoint_pb2
 from envoy.config.route.v3 import route_pb2
 
 from eastgate.basics.records import dataclass
-from eastgate.envoy.config.inbound_port import ANY_PORT
+from eastgate.envoy.config.inbound_port import ANY_PORT, SVID
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.typed import ADS, Plain, filter_, message, typed
 from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, ROUTE, XdsResource
@@ -45,12 +45,44 @@ class SocketAddress:
 
 
 @dataclass(frozen=True, slots=True)
+class TunnelEnd:
+    """The end of a tunnel: the authority `called`, the `address` of the proxy there, and the `identity` of that."""
+
+    called: str
+    address: SocketAddress
+    identity: str
+
+    @property
+    def name(self) -> str:
+        """Return the name of the listener that leads through the tunnel."""
+        return f"tunnel/{self.called}"
+
+    def to_plain(self) -> Plain:
+        """Return the address in Envoy's configuration."""
+        return {"envoy_internal_address": {"server_listener_name": self.name}}
+
+
+def every_authority(addresses: Iterable[str], port: int) -> tuple[str, ...]:
+    """Return how the port of these addresses is written in a tunnel."""
+    return tuple(f"[{address}]:{port}" if ":" in address else f"{address}:{port}" for address in addresses)
+
+
+@dataclass(frozen=True, slots=True)
 class Upstream:
-    """A port of a Service for its callers: the sidecars behind it, and their identities."""
+    """A port of a Service for its callers: the proxies behind it, and their identities.
+
+    The endpoints are sidecars, or all are ends of tunnels.
+    """
 
     name: str
     hosts: tuple[str, ...]
-    endpoints: tuple[SocketAddress, ...]
+    endpoints: tuple[SocketAddress | TunnelEnd, ...]
+
+    @property
+    def tunnels(self) -> tuple[TunnelEnd, ...]:
+        """Return the tunnels to the endpoints."""
+        return tuple(each for each in self.endpoints if isinstance(each, TunnelEnd))
+
     identities: frozenset[str]
 
 
@@ -61,7 +93,7 @@ def cluster_resource(name: str, plain: Plain) -> XdsResource:
     return XdsResource(CLUSTER, name, serialize(message(cluster_pb2.Cluster, config)))
 
 
-def _endpoints(name: str, addresses: Iterable[SocketAddress]) -> XdsResource:
+def _endpoints(name: str, addresses: Iterable[SocketAddress | TunnelEnd]) -> XdsResource:
     plain = {
         "cluster_name": name,
         "endpoints": [{"lb_endpoints": [_endpoint(address.to_plain()) for address in addresses]}],
@@ -86,19 +118,34 @@ def _virtual_host(name: str, domains: list[str], cluster: str) -> Plain:
 @lru_cache(maxsize=4096)
 def internal_cluster(listener: str) -> XdsResource:
     """Return the cluster of a listener of the same proxy. Notes about the caller are passed along."""
+    return cluster_resource(listener, internal(listener, listener))
+
+
+def inside() -> Plain:
+    """Return the transport to internal listeners."""
     raw = filter_("raw", typed("envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"))
     kind = "envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport"
+    return filter_("inside", typed(kind, transport_socket=raw))
+
+
+def internal(name: str, listener: str) -> Plain:
+    """Return the configuration of a cluster that leads to an internal listener."""
     address = {"envoy_internal_address": {"server_listener_name": listener}}
-    assignment = {"cluster_name": listener, "endpoints": [{"lb_endpoints": [_endpoint(address)]}]}
-    transport = filter_("inside", typed(kind, transport_socket=raw))
-    return cluster_resource(listener, {"type": "STATIC", "load_assignment": assignment, "transport_socket": transport})
+    assignment = {"cluster_name": name, "endpoints": [{"lb_endpoints": [_endpoint(address)]}]}
+    return {"type": "STATIC", "load_assignment": assignment, "transport_socket": inside()}
 
 
 @lru_cache(maxsize=4096)
-def app_resources(port: int, app: SocketAddress) -> tuple[XdsResource, ...]:
+def app_resources(port: str | int, app: SocketAddress) -> tuple[XdsResource, ...]:
     """Return the cluster of the application behind a port, and its routes. It uses the callers' version of HTTP."""
     cluster, routes = _app(port, {"type": "EDS", "eds_cluster_config": {"eds_config": ADS}})
     return cluster, _endpoints(cluster.name, [app]), routes
+
+
+@lru_cache(maxsize=4096)
+def tunnelled_app_resources(port: str, listener: str) -> tuple[XdsResource, ...]:
+    """Return the cluster of an application that an internal listener leads to, and its routes."""
+    return _app(port, internal(f"app/{port}", listener))
 
 
 @lru_cache(maxsize=1)
@@ -107,7 +154,7 @@ def original_app_resources() -> tuple[XdsResource, ...]:
     return _app(ANY_PORT, ORIGINAL)
 
 
-def _app(port: int, config: Plain) -> tuple[XdsResource, XdsResource]:
+def _app(port: str | int, config: Plain) -> tuple[XdsResource, XdsResource]:
     name = f"app/{port}"
     both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
     idle = {"idle_timeout": _IDLE_TIMEOUT}
@@ -134,28 +181,28 @@ def service_resources(
     `source` is the address to call from, which identifies the workload to the sidecars; None: any.
     """
     bound = {"upstream_bind_config": {"source_address": {"address": source, "port_value": 0}}} if source else {}
-    context = mutual_tls(upstream.identities)
+    transport = inside() if upstream.tunnels else filter_("tls", mutual_tls(upstream.identities))
     cluster = cluster_resource(
         name,
         {
             "type": "EDS",
             "eds_cluster_config": {"eds_config": ADS},
-            "transport_socket": filter_("tls", context),
-            **bound,
+            "transport_socket": transport,
+            **({} if upstream.tunnels else bound),
             **(options(HTTP2) if http2 else {}),
         },
     )
     return cluster, _endpoints(name, upstream.endpoints)
 
 
-def mutual_tls(identities: Iterable[str]) -> Plain:
-    """Return TLS with the SVID of the proxy, to a peer that proves one of these identities."""
+def mutual_tls(identities: Iterable[str], secret: str = SVID) -> Plain:
+    """Return TLS with the SVID of a secret, to a peer that proves one of these identities."""
     names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(identities)]
     return typed(
         "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
         common_tls_context={
             "tls_params": {"tls_maximum_protocol_version": "TLSv1_3"},
-            "tls_certificate_sds_secret_configs": [{"name": "svid", "sds_config": ADS}],
+            "tls_certificate_sds_secret_configs": [{"name": secret, "sds_config": ADS}],
             "combined_validation_context": {
                 "default_validation_context": {"match_typed_subject_alt_names": names},
                 "validation_context_sds_secret_config": {"name": "trust", "sds_config": ADS},

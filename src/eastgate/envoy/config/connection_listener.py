@@ -69,7 +69,7 @@ def closing_connection_listener(inbound: InboundPort) -> Any:
 
 def _plain_listener(inbound: InboundPort) -> Plain:
     metadata = {"metadata": log_metadata(port=str(inbound.port))} if inbound.sends_logs else {}
-    return {"name": f"connections/{inbound.port}", "internal_listener": {}, **metadata}
+    return {"name": f"connections/{inbound.name}", "internal_listener": {}, **metadata}
 
 
 def _chain(to: Any, verdict: ProxyVerdict) -> None:
@@ -155,7 +155,9 @@ class _Chains:
 
     def _name_allowing_chain(self, name: str, leads_to: str) -> str:
         if name not in self._chains:
-            noted = [_noting_filter(of_gateway=bool(self._inbound.handshakes))] if leads_to == "requests" else []
+            inbound = self._inbound
+            noting = leads_to == "requests" or inbound.at_waypoint
+            noted = [_noting_filter(bool(inbound.handshakes), inbound.at_waypoint)] if noting else []
             self._chains[name] = self._filter_chain(name, *noted, self._forwarding_filter(leads_to))
         return name
 
@@ -175,28 +177,34 @@ class _Chains:
 
     def _forwarding_filter(self, leads_to: str) -> Any:
         if leads_to not in self._filters:
-            self._filters[leads_to] = _build_forwarding(leads_to, self._inbound.workload, self._inbound.port)
+            self._filters[leads_to] = _build_forwarding(leads_to, self._inbound)
         return self._filters[leads_to]
 
 
 @cache
-def _noting_filter(*, of_gateway: bool) -> Any:
-    """Build the filter that notes the caller for the listener that reads HTTP. Only the identity is passed further.
+def _noting_filter(of_gateway: bool, at_waypoint: bool) -> Any:
+    """Build the filter that notes the caller for the listener that reads HTTP.
+
+    Only the identity is passed further, and at a waypoint the address.
 
     Connections to the application are distinguished by the notes that are passed further. So callers of one identity
     share connections, and other callers do not.
     """
-    keys = (ADDRESS_KEY, SOURCE_KEY, *((SNI_KEY, CERTIFICATE_KEY) if of_gateway else ()))
-    notes = [note(key, f"%FILTER_STATE({key}:PLAIN)%") for key in keys]
-    notes.append(note(PEER_KEY, f"%FILTER_STATE({PEER_KEY}:PLAIN)%") | {"shared_with_upstream": "TRANSITIVE"})
+    further = {PEER_KEY, *((ADDRESS_KEY,) if at_waypoint else ())}
+    keys = (ADDRESS_KEY, SOURCE_KEY, *((SNI_KEY, CERTIFICATE_KEY) if of_gateway else ()), PEER_KEY)
+    notes = [
+        note(key, f"%FILTER_STATE({key}:PLAIN)%") | ({"shared_with_upstream": "TRANSITIVE"} if key in further else {})
+        for key in keys
+    ]
     config = struct(f"{NETWORK}.set_filter_state.v3.Config", on_new_connection=notes)
     return message(listener_components_pb2.Filter, filter_("caller", config))
 
 
 @lru_cache(maxsize=4096)
-def _build_forwarding(leads_to: str, workload: str, port: int) -> Any:
-    cluster = f"{leads_to}/{port}"
-    return _build_tcp_proxy(cluster, cluster, unreachable_log(workload, port) if leads_to == "app" else [])
+def _build_forwarding(leads_to: str, inbound: InboundPort) -> Any:
+    cluster = f"{leads_to}/{inbound.name}"
+    log = unreachable_log(inbound.workload, inbound.port) if leads_to == "app" else []
+    return _build_tcp_proxy(cluster, cluster, log)
 
 
 @lru_cache(maxsize=4096)

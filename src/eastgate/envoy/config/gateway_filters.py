@@ -83,8 +83,8 @@ def gateway_filters(inbound: InboundPort) -> list[Plain]:
     """Return the filters of a port, without the router."""
     return [
         *noting_filters(inbound, CARRIER),
-        discovered(filter_name(inbound.port, _ROUTE), f"{HTTP}.rbac.v3.RBAC"),
-        discovered(filter_name(inbound.port, _STEER), f"{HTTP}.lua.v3.Lua"),
+        discovered(filter_name(inbound.name, _ROUTE), f"{HTTP}.rbac.v3.RBAC"),
+        discovered(filter_name(inbound.name, _STEER), f"{HTTP}.lua.v3.Lua"),
         requests_filter(inbound),
         _ask_filter(),
     ]
@@ -97,8 +97,8 @@ def gateway_resources(plan: GatewayPlan, session_key: str, tokens: TokenIdentity
     """
     port, policies = plan.port.port, plan.port.policies
     return [
-        *connection_filters(plan.port),
-        *request_filters(plan.port, tokens, plan.fields),
+        *connection_filters(plan.port, str(port)),
+        *request_filters(plan.port, str(port), tokens, plan.fields),
         extension_resource(filter_name(port, _ROUTE), _routing_rules(plan), policies),
         extension_resource(filter_name(port, _STEER), _steering(plan, session_key), policies),
     ]

@@ -28,8 +28,8 @@ def gateway_port_resources(
 
     `answers_messages`: a denied message gets a JSON-RPC error, not a plain status.
     """
-    yield internal_cluster(f"connections/{inbound.port}")
-    yield internal_cluster(f"requests/{inbound.port}")
+    yield internal_cluster(f"connections/{inbound.name}")
+    yield internal_cluster(f"requests/{inbound.name}")
     yield from outer_listeners(inbound, plan.port)
     yield _request_listener(inbound, answers_messages and plan.reads_messages)
     yield from filters
@@ -41,7 +41,7 @@ def _request_listener(inbound: InboundPort, answers_messages: bool) -> XdsResour
     filters = gateway_filters(inbound)
     replies = [json_rpc_reply()] if answers_messages else []
     listener = build_request_listener(inbound, filters, replies, (OWN_HEADERS,), GATEWAY_FIELDS, _scheme(inbound))
-    return XdsResource(LISTENER, f"requests/{inbound.port}", serialize(listener))
+    return XdsResource(LISTENER, f"requests/{inbound.name}", serialize(listener))
 
 
 def _scheme(inbound: InboundPort) -> str:

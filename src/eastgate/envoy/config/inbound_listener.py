@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 from envoy.config.listener.v3 import listener_pb2
 
@@ -15,14 +17,15 @@ from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message
 from eastgate.envoy.plan.decisions import NOBODY
 
 _HANDSHAKE_TIMEOUT = "15s"  # for the whole handshake, after its detection
-_SVID, _TRUST = "svid", "trust"  # the names of secrets
+_TRUST = "trust"  # the name of a secret
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _PEER = "%DOWNSTREAM_PEER_URI_SAN%"
 
 
 def inbound_listener(inbound: InboundPort) -> Any:
     """Build the listener that terminates TLS and notes the peer. A client's header never counts as its identity."""
     plain = {
-        "name": f"inbound/{inbound.port}",
+        "name": f"inbound/{inbound.name}",
         **_address(inbound),
         "listener_filters": [filter_("tls", typed("envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector"))],
         "listener_filters_timeout": inbound.detection,
@@ -30,6 +33,21 @@ def inbound_listener(inbound: InboundPort) -> Any:
         "access_log": handshake_log(inbound.workload, inbound.port),
         **({"metadata": log_metadata(port=str(inbound.port))} if inbound.sends_logs else {}),
         **(_of_gateway(inbound) if inbound.handshakes else _of_workload(inbound)),
+    }
+    return message(listener_pb2.Listener, plain)
+
+
+def tunnelled_listener(inbound: InboundPort) -> Any:
+    """Build the listener for connections that came through a tunnel, which has noted the caller."""
+    keys = (PEER_KEY, ADDRESS_KEY, SOURCE_KEY, CERTIFICATE_KEY)
+    notes = [note(key, f"%FILTER_STATE({key}:PLAIN)%") for key in keys]
+    plain = {
+        "name": f"tunnelled/{inbound.name}",
+        "internal_listener": {},
+        **({"metadata": log_metadata(port=str(inbound.port))} if inbound.sends_logs else {}),
+        "filter_chains": [
+            {"name": "tunnelled", "filters": _noting_and_deciding(inbound, {"on_new_connection": notes})}
+        ],
     }
     return message(listener_pb2.Listener, plain)
 
@@ -62,7 +80,7 @@ def _of_workload(inbound: InboundPort) -> Plain:
             {
                 "name": "tls",
                 "filter_chain_match": {"transport_protocol": "tls"},
-                "transport_socket": _tls((_SVID,), _TRUST, required=True),
+                "transport_socket": tls_socket((inbound.secret,), _TRUST, required=True),
                 "transport_socket_connect_timeout": _HANDSHAKE_TIMEOUT,
                 "filters": _outer(inbound, _PEER, tls=True),
             },
@@ -91,7 +109,7 @@ def _handshake_chain(inbound: InboundPort, handshake: Handshake) -> Plain:
         return chain | {"filters": [_passing_through(inbound, handshake)]}
     peer = _PEER if handshake.clients is None else NOBODY
     trust = handshake.clients or OPTIONAL_TRUST
-    socket = _tls(handshake.certificates or (_SVID,), trust, required=bool(handshake.clients))
+    socket = tls_socket(handshake.certificates or (inbound.secret,), trust, required=bool(handshake.clients))
     filters = _outer(inbound, peer, tls=True)
     return chain | {
         "transport_socket": socket,
@@ -101,14 +119,16 @@ def _handshake_chain(inbound: InboundPort, handshake: Handshake) -> Plain:
 
 
 def _passing_through(inbound: InboundPort, handshake: Handshake) -> Plain:
-    prefix = f"stream/{inbound.port}"
+    prefix = f"stream/{inbound.name}"
     if handshake.closed:
         return filter_("proxy", typed(f"{NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix=prefix, cluster="nowhere"))
     weighted = {"clusters": [{"name": name, "weight": weight} for name, weight in handshake.clusters]}
     return filter_("proxy", typed(f"{NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix=prefix, weighted_clusters=weighted))
 
 
-def _tls(certificates: tuple[str, ...], trust: str, *, required: bool) -> Plain:
+def tls_socket(
+    certificates: tuple[str, ...], trust: str, *, required: bool, alpn: tuple[str, ...] = ("h2", "http/1.1")
+) -> Plain:
     """Return TLS with these secrets. A certificate of a client must be valid, even if none is required."""
     context = typed(
         "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
@@ -117,7 +137,7 @@ def _tls(certificates: tuple[str, ...], trust: str, *, required: bool) -> Plain:
         disable_stateful_session_resumption=True,
         common_tls_context={
             "tls_params": {"tls_minimum_protocol_version": "TLSv1_2"},
-            "alpn_protocols": ["h2", "http/1.1"],
+            "alpn_protocols": list(alpn),
             "tls_certificate_sds_secret_configs": [_secret(name) for name in certificates],
             "validation_context_sds_secret_config": _secret(trust),
         },
@@ -141,15 +161,19 @@ def _outer(inbound: InboundPort, identity: str, *, tls: bool) -> list[Plain]:
     if tls:
         notes.append(note(CERTIFICATE_KEY, CERTIFICATE))
     late: Plain = {"upstream_connect_mode": "ON_DOWNSTREAM_TLS_HANDSHAKE", "max_early_data_bytes": 8192} if tls else {}
+    return _noting_and_deciding(inbound, {when: notes}, late)
+
+
+def _noting_and_deciding(inbound: InboundPort, notes: Plain, late: Mapping[str, Any] = _NOTHING) -> list[Plain]:
     return [
-        filter_("caller", struct(f"{NETWORK}.set_filter_state.v3.Config", **{when: notes})),
-        *(discovered(filter_name(inbound.port, which), f"{NETWORK}.rbac.v3.RBAC") for which in (CONNECTIONS, AUDIT)),
+        filter_("caller", struct(f"{NETWORK}.set_filter_state.v3.Config", **notes)),
+        *(discovered(filter_name(inbound.name, which), f"{NETWORK}.rbac.v3.RBAC") for which in (CONNECTIONS, AUDIT)),
         filter_(
             "proxy",
             typed(
                 f"{NETWORK}.tcp_proxy.v3.TcpProxy",
-                stat_prefix=f"inbound/{inbound.port}",
-                cluster=f"connections/{inbound.port}",
+                stat_prefix=f"inbound/{inbound.name}",
+                cluster=f"connections/{inbound.name}",
                 access_log=_connection_logs(inbound),
                 **late,
             ),

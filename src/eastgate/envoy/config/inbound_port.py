@@ -19,6 +19,7 @@ _SERVER_FIRST = frozenset({25, 587, 3306, 4444, 5432, 6379, 9300, 11211})
 TIMEOUTS = {"stream_idle_timeout": "3600s", "delayed_close_timeout": "5s"}
 NETWORK = "envoy.extensions.filters.network"
 HTTP = "envoy.extensions.filters.http"
+SVID = "svid"  # the secret of a proxy with one identity
 ANY_PORT = 0  # all ports of a pod that have no listener of their own
 # For listeners that get redirected connections, or that are not redirected. With SO_REUSEPORT, any process of the
 # proxy's user could listen there too, and clients would reach it past all policies.
@@ -66,6 +67,8 @@ class InboundPort:
       may only name an identity of `trust_domain`.
     - `capture`: in a pod, where the proxy does not bind the port.
     - `sends_logs`: the proxy also sends its logged decisions to the control plane.
+    - `shared`: the proxy serves several workloads, so that names of resources contain the name of the workload.
+    - `at_waypoint`: the connection goes on to another proxy, with a statement of the caller.
     """
 
     workload: str
@@ -80,6 +83,18 @@ class InboundPort:
     trust_domain: str | None = None
     capture: Capture | None = None
     sends_logs: bool = False
+    shared: bool = False
+    at_waypoint: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the part of the names of its resources that tells the port from others of its proxy."""
+        return f"{self.workload}/{self.port}" if self.shared else str(self.port)
+
+    @property
+    def secret(self) -> str:
+        """Return the name of the secret with the SVID of the workload."""
+        return f"svid/{self.workload}" if self.shared else SVID
 
     @property
     def detection(self) -> str:

@@ -19,7 +19,7 @@ from envoy.extensions.filters.network.rbac.v3 import rbac_pb2 as network_rbac_pb
 from google.protobuf.message import DecodeError
 
 from eastgate.envoy.config.connection_listener import closing_connection_listener, connection_listener
-from eastgate.envoy.config.inbound_listener import inbound_listener
+from eastgate.envoy.config.inbound_listener import inbound_listener, tunnelled_listener
 from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.request_listener import request_listener
@@ -54,30 +54,45 @@ def find_obstacle(resource: XdsResource) -> str | None:
 
 def port_listeners(inbound: InboundPort, plan: PortPlan) -> Iterator[XdsResource]:
     """Yield the listeners of a port."""
-    yield from outer_listeners(inbound, plan)
+    yield accepting_listener(inbound)
+    yield from _deciding_listeners(inbound, plan)
+
+
+def inner_listeners(inbound: InboundPort, plan: PortPlan) -> Iterator[XdsResource]:
+    """Yield the listeners of a port that is reached through tunnels."""
+    yield XdsResource(LISTENER, f"tunnelled/{inbound.name}", serialize(tunnelled_listener(inbound)))
+    yield from _deciding_listeners(inbound, plan)
+
+
+def _deciding_listeners(inbound: InboundPort, plan: PortPlan) -> Iterator[XdsResource]:
+    yield _decide_connections(inbound, plan)
     if plan.reads_http:
         yield _decide_requests(inbound)
 
 
 def outer_listeners(inbound: InboundPort, plan: PortPlan) -> Iterator[XdsResource]:
     """Yield the listeners before the one that reads HTTP."""
-    yield _accept_connections(inbound)
-    yield XdsResource(
-        LISTENER, f"connections/{inbound.port}", serialize(connection_listener(inbound, plan)), plan.policies
-    )
+    yield accepting_listener(inbound)
+    yield _decide_connections(inbound, plan)
+
+
+def _decide_connections(inbound: InboundPort, plan: PortPlan) -> XdsResource:
+    listener = connection_listener(inbound, plan)
+    return XdsResource(LISTENER, f"connections/{inbound.name}", serialize(listener), plan.policies)
 
 
 @lru_cache(maxsize=4096)
 def closing_listener(inbound: InboundPort) -> XdsResource:
     """Return the listener that closes a port, in place of the one that decides about connections."""
-    return XdsResource(LISTENER, f"connections/{inbound.port}", serialize(closing_connection_listener(inbound)))
+    return XdsResource(LISTENER, f"connections/{inbound.name}", serialize(closing_connection_listener(inbound)))
 
 
 @lru_cache(maxsize=4096)
-def _accept_connections(inbound: InboundPort) -> XdsResource:
-    return XdsResource(LISTENER, f"inbound/{inbound.port}", serialize(inbound_listener(inbound)))
+def accepting_listener(inbound: InboundPort) -> XdsResource:
+    """Return the listener where callers connect."""
+    return XdsResource(LISTENER, f"inbound/{inbound.name}", serialize(inbound_listener(inbound)))
 
 
 @lru_cache(maxsize=4096)
 def _decide_requests(inbound: InboundPort) -> XdsResource:
-    return XdsResource(LISTENER, f"requests/{inbound.port}", serialize(request_listener(inbound)))
+    return XdsResource(LISTENER, f"requests/{inbound.name}", serialize(request_listener(inbound)))

@@ -44,22 +44,22 @@ _UNCLEAR = ProxyVerdict(False, int(Refusal.BAD_REQUEST), UNCLEAR)
 _BAD_HOST = ProxyVerdict(False, int(Refusal.BAD_REQUEST), REFUSED_HOST)
 
 
-def filter_name(port: int, which: str) -> str:
+def filter_name(port: str | int, which: str) -> str:
     """Return the name of a filter whose configuration is a resource of its own."""
     return f"{port}/{which}"
 
 
 def request_filters(
-    plan: PortPlan, tokens: TokenIdentity | None = None, more_fields: tuple[RequestField, ...] = ()
+    plan: PortPlan, name: str, tokens: TokenIdentity | None = None, more_fields: tuple[RequestField, ...] = ()
 ) -> list[XdsResource]:
     """Return the filters of a port that is read as HTTP; none for other ports. `more_fields` are noted too."""
     if plan.requests is None:
         return []
     noted = values_filter(merged(plan.requests.fields, more_fields))
     return [
-        extension_resource(filter_name(plan.port, ATTRIBUTES), _attributes_filter(tokens)),
-        *(extension_resource(filter_name(plan.port, name), noted, plan.policies) for name in VALUES),
-        extension_resource(filter_name(plan.port, REQUESTS), _request_rules(plan.requests, tokens), plan.policies),
+        extension_resource(filter_name(name, ATTRIBUTES), _attributes_filter(tokens)),
+        *(extension_resource(filter_name(name, which), noted, plan.policies) for which in VALUES),
+        extension_resource(filter_name(name, REQUESTS), _request_rules(plan.requests, tokens), plan.policies),
     ]
 
 
@@ -81,21 +81,21 @@ def _request_rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
     return message
 
 
-def connection_filters(plan: PortPlan) -> list[XdsResource]:
+def connection_filters(plan: PortPlan, name: str) -> list[XdsResource]:
     """Return the filters that name, for the log, the rule that allows a connection, and the rules in audit mode.
 
     They decide nothing: the listener behind them does.
     """
     connect = with_fit_certificate(caller_matcher(plan.connect, write_action), write_action)
     audit = caller_matcher(plan.audit, write_action) if plan.audit is not None else None
-    return [_shadow_filter(plan, CONNECTIONS, connect), _shadow_filter(plan, AUDIT, audit)]
+    return [_shadow_filter(plan, name, CONNECTIONS, connect), _shadow_filter(plan, name, AUDIT, audit)]
 
 
-def _shadow_filter(plan: PortPlan, which: str, matcher: Any) -> XdsResource:
+def _shadow_filter(plan: PortPlan, name: str, which: str, matcher: Any) -> XdsResource:
     rules = network_rbac_pb2.RBAC(stat_prefix=f"{which}.", shadow_rules_stat_prefix=f"{which}.")
     if matcher is not None:
         rules.shadow_matcher.CopyFrom(matcher)
-    return extension_resource(filter_name(plan.port, which), rules, plan.policies)
+    return extension_resource(filter_name(name, which), rules, plan.policies)
 
 
 def write_action(to: Any, verdict: ProxyVerdict) -> None:

@@ -32,8 +32,8 @@ def request_listener(inbound: InboundPort) -> Any:
 def noting_filters(inbound: InboundPort, carrier: str | None = None) -> list[Plain]:
     """Return the filters that note the values for policies. `carrier` is the header for a token of an identity."""
     noting = [
-        discovered(filter_name(inbound.port, ATTRIBUTES), f"{HTTP}.set_filter_state.v3.Config"),
-        *(discovered(filter_name(inbound.port, which), f"{HTTP}.lua.v3.Lua") for which in VALUES),
+        discovered(filter_name(inbound.name, ATTRIBUTES), f"{HTTP}.set_filter_state.v3.Config"),
+        *(discovered(filter_name(inbound.name, which), f"{HTTP}.lua.v3.Lua") for which in VALUES),
     ]
     if inbound.tokens is None:
         return noting
@@ -42,7 +42,7 @@ def noting_filters(inbound: InboundPort, carrier: str | None = None) -> list[Pla
 
 def requests_filter(inbound: InboundPort) -> Plain:
     """Return the filter that decides."""
-    return discovered(filter_name(inbound.port, REQUESTS), f"{HTTP}.rbac.v3.RBAC")
+    return discovered(filter_name(inbound.name, REQUESTS), f"{HTTP}.rbac.v3.RBAC")
 
 
 def build_request_listener(
@@ -60,7 +60,7 @@ def build_request_listener(
     """
     manager = typed(
         f"{NETWORK}.http_connection_manager.v3.HttpConnectionManager",
-        stat_prefix=f"requests/{inbound.port}",
+        stat_prefix=f"requests/{inbound.name}",
         codec_type="AUTO",
         normalize_path=True,
         merge_slashes=True,
@@ -76,11 +76,11 @@ def build_request_listener(
         **_logs(inbound, logged or {}),
         local_reply_config={"mappers": [*replies, *(_reply(status, *reply) for status, reply in _REPLIES.items())]},
         http_filters=[*filters, filter_("router", typed(f"{HTTP}.router.v3.Router", suppress_envoy_headers=True))],
-        rds={"config_source": ADS, "route_config_name": f"requests/{inbound.port}"},
+        rds={"config_source": ADS, "route_config_name": f"requests/{inbound.name}"},
     )
     chains = [{"name": "requests", "filters": [filter_("http", manager)]}]
     plain = {
-        "name": f"requests/{inbound.port}",
+        "name": f"requests/{inbound.name}",
         "internal_listener": {},
         "filter_chains": chains,
         **({"metadata": log_metadata(port=str(inbound.port))} if inbound.sends_logs else {}),

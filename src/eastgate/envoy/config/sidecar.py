@@ -40,26 +40,29 @@ class Outbound:
     port: int = OUTBOUND_PORT
 
 
-def shared_resources(plan: PortPlan, tokens: TokenIdentity | None = None) -> tuple[XdsResource, ...]:
-    """Return the resources that all workloads with this plan share."""
-    return (*connection_filters(plan), *request_filters(plan, tokens))
+def shared_resources(
+    plan: PortPlan, tokens: TokenIdentity | None = None, name: str | None = None
+) -> tuple[XdsResource, ...]:
+    """Return the resources that all workloads with this plan share. `name` is the name of the port."""
+    name = name or str(plan.port)
+    return (*connection_filters(plan, name), *request_filters(plan, name, tokens))
 
 
 def inbound_resources(
     inbound: InboundPort, plan: PortPlan, app: SocketAddress, shared: Iterable[XdsResource]
 ) -> Iterator[XdsResource]:
     """Yield the resources of one port: its listeners, its decisions, and the application behind it."""
-    yield internal_cluster(f"connections/{inbound.port}")
+    yield internal_cluster(f"connections/{inbound.name}")
     if inbound.capture is not None and inbound.port == ANY_PORT:
         yield internal_cluster(f"inbound/{ANY_PORT}")
         yield from original_app_resources()
         yield capture_resource(inbound)
     else:
-        yield from app_resources(inbound.port, app)
+        yield from app_resources(inbound.name, app)
     yield from port_listeners(inbound, plan)
     yield from shared
     if plan.reads_http:
-        yield internal_cluster(f"requests/{inbound.port}")
+        yield internal_cluster(f"requests/{inbound.name}")
 
 
 def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator[XdsResource]:

@@ -14,6 +14,7 @@ from typing import Literal
 
 from eastgate.basics.records import dataclass
 from eastgate.local.machine.http1 import Headers, Malformed, Source, read_response
+from eastgate.local.machine.tunnel import Tunnel
 from eastgate.local.machine.wire import HandshakeClosed, Wire
 
 OPEN = 200
@@ -23,11 +24,15 @@ _CLOSED = "closed before any byte"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The address of a call. `server_name` is the server name for TLS."""
+    """The address of a call. `server_name` is the server name for TLS.
+
+    `through`: the address of the proxy where a tunnel begins, for callers with a certificate, in an ambient mesh.
+    """
 
     address: str
     port: int
     server_name: str | None = None
+    through: tuple[str, int] | None = None
 
     def __str__(self) -> str:
         return f"{self.address}:{self.port}"
@@ -79,7 +84,7 @@ class Called:
 class CallConnection:
     """An open connection. Errors of the network are raised; `problem` describes them."""
 
-    def __init__(self, target: Target, wire: Wire) -> None:
+    def __init__(self, target: Target, wire: Wire | Tunnel) -> None:
         self.target = target
         self._wire = wire
         self._source = Source(wire)
@@ -97,6 +102,8 @@ class CallConnection:
         """Connect, from this source address if one is given, and do the TLS handshake."""
         async with asyncio.timeout(timeout):
             name = target.server_name or target.address
+            if target.through is not None and tls is not None:
+                return cls(target, await Tunnel.open(target.through, source_address, tls, str(target)))
             return cls(target, await Wire.open((target.address, target.port), source_address, tls, name))
 
     @property
