@@ -52,7 +52,9 @@ class AmbientResources:
         tunnelled = []
         waypoint = site.waypoint
         for port, bound in sorted(site.ports.items()):
-            inbound = fleet.inbound(workload, site, port, bound, shared=True)
+            inbound = fleet.inbound(
+                workload, site, port, bound, shared=True, waypoint=waypoint.identity if waypoint is not None else None
+            )
             (called,) = every_authority([site.address], bound)
             end = None
             if waypoint is not None:

@@ -34,8 +34,9 @@ from eastgate.envoy.config.inbound_listener import note, tls_socket
 from eastgate.envoy.config.inbound_port import HTTP, NETWORK, SVID, TIMEOUTS, UNSHARED, InboundPort
 from eastgate.envoy.config.listeners import accepting_listener, inner_listeners
 from eastgate.envoy.config.logs import denial_log
+from eastgate.envoy.config.matching import BESIDE
 from eastgate.envoy.config.packing import serialize
-from eastgate.envoy.config.predicates import ADDRESS_KEY, CERTIFICATE_KEY, PEER_KEY, SOURCE_KEY
+from eastgate.envoy.config.predicates import ADDRESS_KEY, CERTIFICATE_KEY, PEER_KEY, SOURCE_KEY, TUNNEL_KEY
 from eastgate.envoy.config.rbac import extension_resource, filter_name
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 from eastgate.envoy.plan import PortPlan
@@ -50,7 +51,6 @@ _HEADERS = (_CALLER, _ADDRESS, _SOURCE)
 _WINDOWS = {"initial_stream_window_size": 1 << 20, "initial_connection_window_size": 16 << 20}
 _CLUSTER, _STATEMENTS = "hbone", "statements"
 _ANY = ".+"
-_BESIDE = "not-through-the-waypoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +166,10 @@ def _permission(statement: Statement) -> Plain:
 
 
 def _principal(statement: Statement) -> Plain:
-    """Match the peer, and the caller as it was noted: of several headers one might be matched, and another noted."""
-    peer = {"authenticated": {"principal_name": {"exact": statement.identity}}}
+    """Match the peer and the caller as they were noted. Of several names of the peer, and of several headers, one might
+    be matched and another noted.
+    """
+    peer = {"filter_state": {"key": TUNNEL_KEY, "string_match": {"exact": statement.identity}}}
     callers = f"{SPIFFE_ID}|{NOBODY}" if statement.of_anyone else NOBODY
     stated = {"filter_state": {"key": PEER_KEY, "string_match": {"safe_regex": {"regex": callers}}}}
     ids: list[Plain] = [peer, stated]
@@ -185,6 +187,7 @@ def _notes() -> Plain:
     """Return the filter that notes the caller: the peer, or the one that is stated."""
     by_peer = [
         note(PEER_KEY, "%DOWNSTREAM_PEER_URI_SAN%"),
+        note(TUNNEL_KEY, "%DOWNSTREAM_PEER_URI_SAN%"),
         note(ADDRESS_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%"),
         note(SOURCE_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"),
         note(CERTIFICATE_KEY, CERTIFICATE),
@@ -255,7 +258,7 @@ def led_to_waypoint(inbound: InboundPort, waypoint: TunnelEnd) -> Iterator[XdsRe
         f"{NETWORK}.tcp_proxy.v3.TcpProxy",
         stat_prefix=f"denied/{name}",
         cluster="nowhere",
-        access_log=denial_log(inbound.workload, inbound.port, _BESIDE),
+        access_log=denial_log(inbound.workload, inbound.port, BESIDE.who),
     )
     plain = {
         "name": name,

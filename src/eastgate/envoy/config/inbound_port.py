@@ -64,7 +64,8 @@ class InboundPort:
     how; there, a client need not show a certificate, and one that it shows may only name somebody of `trust_domain`.
     `capture`: in a pod, where nothing is bound for the port. `sends_logs`: the proxy also sends what it logs of
     decisions to the control plane. `shared`: the proxy serves several workloads, so that names of resources contain
-    that of the workload. `at_waypoint`: behind the port is another proxy, which is told who is calling.
+    that of the workload. `at_waypoint`: behind the port is another proxy, which is told who is calling. `waypoint`: the
+    identity of the only peer whose tunnels lead to the port, if it has one.
     """
 
     workload: str
@@ -81,6 +82,7 @@ class InboundPort:
     sends_logs: bool = False
     shared: bool = False
     at_waypoint: bool = False
+    waypoint: str | None = None
 
     @property
     def name(self) -> str:
