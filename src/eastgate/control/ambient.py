@@ -29,8 +29,8 @@ from eastgate.ir import is_network
 
 
 def waypoint_name(namespace: str) -> str:
-    """Return the name of the proxy that is the waypoint of a namespace."""
-    return f"waypoint/{namespace}"
+    """Return the name of the proxy that is the waypoint of a namespace. No workload can have it."""
+    return f"waypoint:{namespace}"
 
 
 def needs_waypoint(authority: Authority, workload: str) -> bool:
