@@ -48,7 +48,11 @@ PORT = 15008
 _CALLER, _ADDRESS, _SOURCE = "x-eastgate-caller", "x-eastgate-address", "x-eastgate-source"
 _HEADERS = (_CALLER, _ADDRESS, _SOURCE)
 # A peer that reads nothing must not fill the memory of the proxy.
-_WINDOWS = {"initial_stream_window_size": 1 << 20, "initial_connection_window_size": 16 << 20}
+_STREAM, _MOST_STREAMS = 1 << 20, 16
+_WINDOWS = {"initial_stream_window_size": _STREAM, "initial_connection_window_size": _MOST_STREAMS * _STREAM}
+# Callers may share a connection between proxies. However many of them read nothing, the others must get their share of
+# its window.
+_SHARED = {**_WINDOWS, "max_concurrent_streams": _MOST_STREAMS}
 _CLUSTER, _STATEMENTS = "hbone", "statements"
 _ANY = ".+"
 
@@ -245,7 +249,7 @@ def _tunnel_cluster(name: str, to: TunnelEnd, secret: str, source: str | None = 
             "load_assignment": {"cluster_name": cluster, "endpoints": [{"lb_endpoints": [endpoint]}]},
             "transport_socket": filter_("tls", mutual_tls([to.identity], secret)),
             **({"upstream_bind_config": {"source_address": {"address": source, "port_value": 0}}} if source else {}),
-            **options({"http2_protocol_options": _WINDOWS}),
+            **options({"http2_protocol_options": _SHARED}),
         },
     )
 
