@@ -102,7 +102,7 @@ class AmbientResources:
                 yield from fleet.closures.guard(unit, port, resources, trust, closing_of(inbound))
                 self._close(unit, workload, port, plan)
                 tunnelled.append(Tunnelled((called,), f"tunnelled/{inbound.name}"))
-                statements.append(Statement(end.identity, site.address, (called,)))
+                statements.append(Statement(end.identity, site.address, (called,), of_anyone=fleet.by_address))
         address = served.waypoint.address
         yield from tunnel_port_resources(
             TunnelPort(f"hbone/{name}", address, secret, tuple(tunnelled), tuple(statements))

@@ -4,7 +4,8 @@ A node proxy takes tunnels for each of its pods, and a waypoint for all pods tha
 is the address that was called. The caller is the peer, unless headers state another one. Two proxies may state it:
 
 - the waypoint of a pod, at the node proxy of that pod: any caller;
-- the node proxy of a pod, at the waypoint of that pod: no caller, for connections without mTLS.
+- the node proxy of a pod, at the waypoint of that pod: for connections without mTLS no caller, or the one that has the
+  address they come from, where addresses prove who calls.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from eastgate.envoy.config.clusters import (
     options,
     tunnelled_app_resources,
 )
-from eastgate.envoy.config.inbound_listener import note, tls_socket
+from eastgate.envoy.config.inbound_listener import host_range, note, tls_socket
 from eastgate.envoy.config.inbound_port import HTTP, NETWORK, SVID, TIMEOUTS, UNSHARED, InboundPort
 from eastgate.envoy.config.listeners import accepting_listener, inner_listeners
 from eastgate.envoy.config.logs import denial_log
@@ -178,8 +179,7 @@ def _principal(statement: Statement) -> Plain:
     stated = {"filter_state": {"key": PEER_KEY, "string_match": {"safe_regex": {"regex": callers}}}}
     ids: list[Plain] = [peer, stated]
     if statement.address is not None:
-        length = 128 if ":" in statement.address else 32
-        ids.append({"direct_remote_ip": {"address_prefix": statement.address, "prefix_len": length}})
+        ids.append({"direct_remote_ip": host_range(statement.address)})
     return {"and_ids": {"ids": ids}}
 
 
@@ -257,7 +257,15 @@ def _tunnel_cluster(name: str, to: TunnelEnd, secret: str, source: str | None = 
 def led_to_waypoint(inbound: InboundPort, waypoint: TunnelEnd) -> Iterator[XdsResource]:
     """Yield what leads connections without mTLS, made to a pod, to the waypoint of the pod. Others are refused."""
     name = f"inbound/{inbound.name}"
-    stated = [NOBODY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%", "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"]
+    source = ["%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%", "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"]
+    chains_by_address = [
+        {
+            "name": f"address/{address}",
+            "filter_chain_match": {"transport_protocol": "raw_buffer", "source_prefix_ranges": [host_range(address)]},
+            "filters": [_tunnelling(name, waypoint.called, [identity, *source])],
+        }
+        for address, identity in inbound.by_address
+    ]
     refusing = typed(
         f"{NETWORK}.tcp_proxy.v3.TcpProxy",
         stat_prefix=f"denied/{name}",
@@ -275,9 +283,10 @@ def led_to_waypoint(inbound: InboundPort, waypoint: TunnelEnd) -> Iterator[XdsRe
                 "name": "tls",
                 "filter_chain_match": {"transport_protocol": "tls"},
                 "filters": [filter_("proxy", refusing)],
-            }
+            },
+            *chains_by_address,
         ],
-        "default_filter_chain": {"name": "plain", "filters": [_tunnelling(name, waypoint.called, stated)]},
+        "default_filter_chain": {"name": "plain", "filters": [_tunnelling(name, waypoint.called, [NOBODY, *source])]},
     }
     yield XdsResource(LISTENER, name, serialize(message(listener_pb2.Listener, plain)))
     yield _tunnel_cluster(name, waypoint, inbound.secret, inbound.address)

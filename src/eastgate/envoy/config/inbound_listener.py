@@ -70,7 +70,7 @@ def _of_workload(inbound: InboundPort) -> Plain:
     chains_by_address = [
         {
             "name": f"address/{address}",
-            "filter_chain_match": {"transport_protocol": "raw_buffer", "source_prefix_ranges": [_host(address)]},
+            "filter_chain_match": {"transport_protocol": "raw_buffer", "source_prefix_ranges": [host_range(address)]},
             "filters": _outer(inbound, identity, tls=False),
         }
         for address, identity in inbound.by_address
@@ -149,7 +149,8 @@ def _secret(name: str) -> Plain:
     return {"name": name, "sds_config": ADS}
 
 
-def _host(address: str) -> Plain:
+def host_range(address: str) -> Plain:
+    """Return the range with this address alone."""
     return {"address_prefix": address, "prefix_len": 128 if ":" in address else 32}
 
 
