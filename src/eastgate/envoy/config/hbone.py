@@ -32,7 +32,7 @@ from eastgate.envoy.config.clusters import (
     tunnelled_app_resources,
 )
 from eastgate.envoy.config.inbound_listener import host_range, note, tls_socket
-from eastgate.envoy.config.inbound_port import HTTP, NETWORK, SVID, TIMEOUTS, UNSHARED, InboundPort
+from eastgate.envoy.config.inbound_port import HEADERS, HTTP, NETWORK, SVID, TIMEOUTS, UNSHARED, InboundPort
 from eastgate.envoy.config.listeners import accepting_listener, inner_listeners
 from eastgate.envoy.config.logs import denial_log
 from eastgate.envoy.config.matching import BESIDE
@@ -111,6 +111,7 @@ def _tunnel_listener(name: str, address: SocketAddress, secret: str) -> XdsResou
         stat_prefix=name,
         codec_type="HTTP2",
         generate_request_id=False,
+        request_headers_timeout=HEADERS,
         **TIMEOUTS | {"stream_idle_timeout": "0s"},
         http2_protocol_options={"allow_connect": True, **_WINDOWS},
         upgrade_configs=[{"upgrade_type": "CONNECT"}],

@@ -17,6 +17,7 @@ _SERVER_FIRST = frozenset({25, 587, 3306, 4444, 5432, 6379, 9300, 11211})
 # And without reading on, until the rest of an answer is thrown away whose connection ends with it; a refusal with
 # `Connection: close` keeps the connection open for as long, or until the client closes it.
 TIMEOUTS = {"stream_idle_timeout": "3600s", "delayed_close_timeout": "5s"}
+HEADERS = "30s"  # from the first byte of a request to the last of its headers
 NETWORK = "envoy.extensions.filters.network"
 HTTP = "envoy.extensions.filters.http"
 SVID = "svid"  # the secret of a proxy that has one identity
