@@ -13,8 +13,8 @@ from eastgate.local.machine.connection import HttpRequest
 from eastgate.local.machine.http1 import Malformed, Source
 from eastgate.local.machine.wire import Wire
 from eastgate.settings import MeshMode, Settings
-from tests.attacks.frames import Answers, Field, opening, request
-from tests.attacks.http1 import read_head
+from tests.attacks.frames import DATA, END_HEADERS, HEADERS, Answers, Field, frame, literal, opening
+from tests.attacks.http1 import body_of, read_head
 from tests.faults.meshes import SERVER, Running
 from tests.faults.recorder import Recorder
 from tests.faults.worlds import HTTP, Manifest, sa, world
@@ -98,6 +98,8 @@ class Application(Recorder):
                         await _echo(source, writer)
                         return
                     else:
+                        async for _ in body_of(source, head):
+                            pass
                         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
                     await writer.drain()
         finally:
@@ -137,6 +139,12 @@ def statement(caller: str) -> list[Field]:
     ]
 
 
+def _tunnel(headers: list[Field], inside: bytes) -> bytes:
+    """The frames of a tunnel that stays open: Envoy ends the connection inside of one that the caller ends."""
+    block = b"".join(literal(*each) for each in headers)
+    return frame(HEADERS, END_HEADERS, 1, block) + frame(DATA, 0, 1, inside)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The status of a tunnel, and what came out of it. Status 0: none came."""
@@ -163,7 +171,7 @@ async def write(
     tls = who if isinstance(who, ssl.SSLContext) else await mesh.mesh.certificates.context(sa(who))
     if protocols:
         tls.set_alpn_protocols(list(protocols))
-    sent = data if isinstance(data, bytes) else opening() + request(*data, data=inside)
+    sent = data if isinstance(data, bytes) else opening() + _tunnel(data, inside)
     answers, received = Answers(), bytearray()
     try:
         wire = await Wire.open(to, None, tls, to[0])
@@ -171,9 +179,12 @@ async def write(
         return Outcome(0, b"")
     try:
         await wire.write(sent)
-        while piece := await asyncio.wait_for(wire.read(65536), _QUIET):
+        while 1 not in answers.ended and not answers.gone and not answers.bodies.get(1):
+            piece = await asyncio.wait_for(wire.read(65536), _QUIET)
             received += piece
             answers.hear(piece)
+            if not piece:
+                break
     except (OSError, TimeoutError):
         pass
     finally:
