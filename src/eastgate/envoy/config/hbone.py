@@ -54,6 +54,8 @@ _WINDOWS = {"initial_stream_window_size": _STREAM, "initial_connection_window_si
 # Callers may share a connection between proxies. However many of them read nothing, the others must get their share of
 # its window.
 _SHARED = {**_WINDOWS, "max_concurrent_streams": _MOST_STREAMS}
+# Of one pod. A tunnel takes no socket from its caller but one from the node proxy, which ends when it has no more.
+_MOST_CONNECTIONS = 10_000
 _CLUSTER, _STATEMENTS = "hbone", "statements"
 _ANY = ".+"
 
@@ -304,7 +306,7 @@ def pod_port_resources(
     name = inbound.name
     yield internal_cluster(f"connections/{name}")
     yield internal_cluster(f"tunnelled/{name}")
-    yield from app_resources(name, app)
+    yield from app_resources(name, app, _MOST_CONNECTIONS)
     yield from inner_listeners(inbound, plan)
     if waypoint is None:
         yield accepting_listener(inbound)

@@ -1,8 +1,9 @@
 """A small program that becomes Envoy: `python -I -S launch.py PARENT ENVOY ARGUMENT...`, the bootstrap on stdin.
 
-Three things cannot be done by the mesh from outside, so this runs between it and Envoy.
+Four things cannot be done by the mesh from outside, so this runs between it and Envoy.
 Envoy dies with the mesh, whatever ends the mesh. The bootstrap, which may hold keys, is in memory only: no file,
-no argument that other users can read. And a crash leaves no core file with those keys in it.
+no argument that other users can read. A crash leaves no core file with those keys in it. And Envoy may open as many
+files as this user may have it: without a free one it ends.
 
 It uses the standard library only, and little of it: there is one start per workload.
 """
@@ -27,6 +28,8 @@ def main(arguments: list[str]) -> int:
     if os.getppid() != int(parent):  # it died before the kernel was told to watch it
         return _ORPHAN
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     bootstrap = memory_file(sys.stdin.buffer.read())
     devnull = os.open(os.devnull, os.O_RDONLY)
     os.dup2(devnull, 0)
