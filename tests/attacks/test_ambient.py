@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -482,6 +483,26 @@ async def test_floods_of_one_client_end_nothing_of_others() -> None:
                 assert await status(mesh, "alice") == 200, name
                 assert await status(mesh, "carol", workload=OPEN_POD) == 200, name
         assert [mesh.mesh.proxies.process(name) for name in (NODE, WAYPOINT)] == proxies
+
+
+async def test_tunnels_to_one_pod_do_not_use_up_the_sockets_of_the_node_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hbone, "_MOST_CONNECTIONS", 100)
+    async with running(*WORLD, application("api", "alice"), settings=AMBIENT) as mesh:
+        proxy: Any = mesh.mesh.proxies.process(NODE)
+        resource.prlimit(proxy.pid, resource.RLIMIT_NOFILE, (1000, 1000))
+        called = b"".join(literal(*field) for field in (CONNECT, (AUTHORITY, authority(mesh, OPEN_POD))))
+        streams = b"".join(frame(HEADERS, END_HEADERS, number, called) for number in range(1, 1999, 2))
+        to, wires = tunnel_ends(mesh)["without"], []
+        for _ in range(2):
+            tls = await mesh.mesh.certificates.context(sa("bob"))
+            tls.set_alpn_protocols(["h2"])
+            wires.append(await Wire.open(to, None, tls, to[0]))
+            await wires[-1].write(opening() + streams)
+        await asyncio.sleep(1)  # until all are there
+        assert await status(mesh, "alice") == 200
+        assert mesh.mesh.proxies.process(NODE) is proxy
+        for wire in wires:
+            await wire.close()
 
 
 async def test_headers_of_a_tunnel_that_never_end_do_not_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
