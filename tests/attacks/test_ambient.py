@@ -51,7 +51,7 @@ from tests.attacks.frames import (
 )
 from tests.faults.certificates import Forge, tls_context
 from tests.faults.hammering import hammering
-from tests.faults.meshes import SERVER, Running, running
+from tests.faults.meshes import SERVER, Running, running, until
 from tests.faults.test_rejected import Spoiler
 from tests.faults.worlds import HTTP, RAW, Manifest, allow, deny, sa, world
 from tests.local.machine.calling import call
@@ -95,6 +95,18 @@ async def test_only_a_certificate_with_the_one_name_of_the_waypoint_states_calle
             assert not (await write(mesh, behind, stated, tls)).arrived, name
         tls = tls_context(ours.authority.bundles, ours.forged(waypoint))
         assert (await write(mesh, behind, stated, tls)).arrived
+
+
+async def test_forged_statements_are_logged_with_the_name_of_who_made_them() -> None:
+    async with running(*WORLD, application("api", "alice"), settings=AMBIENT) as mesh:
+        stated = [CONNECT, (AUTHORITY, authority(mesh)), *statement(sa("alice"))]
+        for end in ("behind", "waypoint"):
+            assert (await write(mesh, tunnel_ends(mesh)[end], stated)).status == 403
+
+        def refused() -> set[tuple[str, str | None]]:
+            return {(each.workload, each.peer) for each in mesh.seen() if not each.allowed}
+
+        await until(lambda: refused() == {(SERVER, sa("bob")), (WAYPOINT, sa("bob"))})
 
 
 async def test_certificates_that_no_client_should_have_open_nothing() -> None:

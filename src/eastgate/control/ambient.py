@@ -71,7 +71,7 @@ class AmbientResources:
         address = SocketAddress(site.address, site.tunnel)
         yield from tunnel_port_resources(
             TunnelPort(
-                f"hbone/{workload}",
+                workload,
                 address,
                 f"svid/{workload}",
                 tuple(tunnelled),
@@ -104,9 +104,7 @@ class AmbientResources:
                 tunnelled.append(Tunnelled((called,), f"tunnelled/{inbound.name}"))
                 statements.append(Statement(end.identity, site.address, (called,), of_anyone=fleet.by_address))
         address = served.waypoint.address
-        yield from tunnel_port_resources(
-            TunnelPort(f"hbone/{name}", address, secret, tuple(tunnelled), tuple(statements))
-        )
+        yield from tunnel_port_resources(TunnelPort(name, address, secret, tuple(tunnelled), tuple(statements)))
 
     def _close(self, unit: str, workload: str, port: int, plan: PortPlan) -> None:
         """Note that a port is closed because its policies cannot be read or enforced."""

@@ -34,7 +34,7 @@ from eastgate.envoy.config.clusters import (
 from eastgate.envoy.config.inbound_listener import host_range, note, tls_socket
 from eastgate.envoy.config.inbound_port import HEADERS, HTTP, NETWORK, SVID, TIMEOUTS, UNSHARED, InboundPort
 from eastgate.envoy.config.listeners import accepting_listener, inner_listeners
-from eastgate.envoy.config.logs import denial_log
+from eastgate.envoy.config.logs import beside_log, handshake_log, refused_tunnel_log
 from eastgate.envoy.config.matching import BESIDE
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.predicates import ADDRESS_KEY, CERTIFICATE_KEY, PEER_KEY, SOURCE_KEY, TUNNEL_KEY
@@ -58,6 +58,7 @@ _SHARED = {**_WINDOWS, "max_concurrent_streams": _MOST_STREAMS}
 _MOST_CONNECTIONS = 10_000
 _CLUSTER, _STATEMENTS = "hbone", "statements"
 _ANY = ".+"
+_REFUSED = "0:refused-tunnel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +87,25 @@ class Statement:
 class TunnelPort:
     """Where tunnels arrive: the address, the secret with the identity that answers, and the ports behind it.
 
-    `takes_peers`: peers may come without a statement, as callers.
+    `owner`: the workload or waypoint that they lead to. `takes_peers`: peers may come without a statement, as callers.
     """
 
-    name: str
+    owner: str
     address: SocketAddress
     secret: str
     ports: tuple[Tunnelled, ...]
     statements: tuple[Statement, ...] = ()
     takes_peers: bool = True
 
+    @property
+    def name(self) -> str:
+        """Return the name of the listener and its routes."""
+        return f"hbone/{self.owner}"
+
 
 def tunnel_port_resources(tunnel: TunnelPort) -> Iterator[XdsResource]:
     """Yield the listener where tunnels arrive, its routes, and its rules. Only these change with the policies."""
-    yield _tunnel_listener(tunnel.name, tunnel.address, tunnel.secret)
+    yield _tunnel_listener(tunnel.name, tunnel.address, tunnel.secret, tunnel.owner)
     hosts = [_virtual_host(each) for each in tunnel.ports]
     routes = {"name": tunnel.name, "virtual_hosts": hosts, "validate_clusters": False}
     yield XdsResource(ROUTE, tunnel.name, serialize(message(route_pb2.RouteConfiguration, routes)))
@@ -107,7 +113,7 @@ def tunnel_port_resources(tunnel: TunnelPort) -> Iterator[XdsResource]:
 
 
 @lru_cache(maxsize=4096)
-def _tunnel_listener(name: str, address: SocketAddress, secret: str) -> XdsResource:
+def _tunnel_listener(name: str, address: SocketAddress, secret: str, owner: str) -> XdsResource:
     manager = typed(
         f"{NETWORK}.http_connection_manager.v3.HttpConnectionManager",
         stat_prefix=name,
@@ -123,11 +129,13 @@ def _tunnel_listener(name: str, address: SocketAddress, secret: str) -> XdsResou
             filter_("router", typed(f"{HTTP}.router.v3.Router", suppress_envoy_headers=True)),
         ],
         rds={"config_source": ADS, "route_config_name": name},
+        access_log=refused_tunnel_log(owner, address.port, _REFUSED),
     )
     plain = {
         "name": name,
         "address": address.to_plain(),
         **UNSHARED,
+        "access_log": handshake_log(owner, address.port),
         "filter_chains": [
             {
                 "name": "tunnels",
@@ -273,7 +281,7 @@ def led_to_waypoint(inbound: InboundPort, waypoint: TunnelEnd) -> Iterator[XdsRe
         f"{NETWORK}.tcp_proxy.v3.TcpProxy",
         stat_prefix=f"denied/{name}",
         cluster="nowhere",
-        access_log=denial_log(inbound.workload, inbound.port, BESIDE.who),
+        access_log=beside_log(inbound.workload, inbound.port, BESIDE.name),
     )
     plain = {
         "name": name,
