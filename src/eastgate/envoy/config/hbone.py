@@ -34,7 +34,7 @@ from eastgate.envoy.config.clusters import (
 from eastgate.envoy.config.inbound_listener import host_range, note, tls_socket
 from eastgate.envoy.config.inbound_port import HEADERS, HTTP, NETWORK, SVID, TIMEOUTS, UNSHARED, InboundPort
 from eastgate.envoy.config.listeners import accepting_listener, inner_listeners
-from eastgate.envoy.config.logs import beside_log, handshake_log, refused_tunnel_log
+from eastgate.envoy.config.logs import beside_log, refused_tunnel_log
 from eastgate.envoy.config.matching import BESIDE
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.predicates import ADDRESS_KEY, CERTIFICATE_KEY, PEER_KEY, SOURCE_KEY, TUNNEL_KEY
@@ -135,7 +135,6 @@ def _tunnel_listener(name: str, address: SocketAddress, secret: str, owner: str)
         "name": name,
         "address": address.to_plain(),
         **UNSHARED,
-        "access_log": handshake_log(owner, address.port),
         "filter_chains": [
             {
                 "name": "tunnels",
