@@ -18,8 +18,8 @@ from tests.local.machine.calling import call
 
 _AMBIENT = Settings(mesh_mode=MeshMode.AMBIENT)
 _OTHER = "shop/server1"
-_WAYPOINT = "waypoint/shop"
-_NODE = "node/local"
+_WAYPOINT = "waypoint:shop"
+_NODE = "node:local"
 _SERVICE: Manifest = {
     "apiVersion": "v1",
     "kind": "Service",

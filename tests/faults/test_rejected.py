@@ -12,7 +12,7 @@ from envoy.config.listener.v3 import listener_pb2
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
 
-from eastgate.control import closures, enforcement
+from eastgate.control import closures, enforcement, sidecars
 from eastgate.control.events import Enforced, NotEnforced, PartlyEnforced
 from eastgate.envoy.config import client_certificates, listeners, sidecar
 from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, ResourceKey, XdsResource, short_type
@@ -60,7 +60,7 @@ def spoiler(monkeypatch: pytest.MonkeyPatch) -> Spoiler:
     def spoil(of: Callable[..., XdsResource]) -> Callable[..., XdsResource]:
         return lambda *arguments: made(of(*arguments))
 
-    monkeypatch.setattr(enforcement, "inbound_resources", resources)
+    monkeypatch.setattr(sidecars, "inbound_resources", resources)
     monkeypatch.setattr(enforcement, "trust_secret", spoil(client_certificates.trust_secret))
     return made
 

@@ -29,8 +29,8 @@ from eastgate.ir import is_network
 
 
 def waypoint_name(namespace: str) -> str:
-    """Return the name of the proxy that is the waypoint of a namespace."""
-    return f"waypoint/{namespace}"
+    """Return the name of the proxy that is the waypoint of a namespace. No workload can have it."""
+    return f"waypoint:{namespace}"
 
 
 def needs_waypoint(authority: Authority, workload: str) -> bool:
@@ -52,7 +52,9 @@ class AmbientResources:
         tunnelled = []
         waypoint = site.waypoint
         for port, bound in sorted(site.ports.items()):
-            inbound = fleet.inbound(workload, site, port, bound, shared=True)
+            inbound = fleet.inbound(
+                workload, site, port, bound, shared=True, waypoint=waypoint.identity if waypoint is not None else None
+            )
             (called,) = every_authority([site.address], bound)
             end = None
             if waypoint is not None:
@@ -69,7 +71,7 @@ class AmbientResources:
         address = SocketAddress(site.address, site.tunnel)
         yield from tunnel_port_resources(
             TunnelPort(
-                f"hbone/{workload}",
+                workload,
                 address,
                 f"svid/{workload}",
                 tuple(tunnelled),
@@ -100,11 +102,9 @@ class AmbientResources:
                 yield from fleet.closures.guard(unit, port, resources, trust, closing_of(inbound))
                 self._close(unit, workload, port, plan)
                 tunnelled.append(Tunnelled((called,), f"tunnelled/{inbound.name}"))
-                statements.append(Statement(end.identity, site.address, (called,)))
+                statements.append(Statement(end.identity, site.address, (called,), of_anyone=fleet.by_address))
         address = served.waypoint.address
-        yield from tunnel_port_resources(
-            TunnelPort(f"hbone/{name}", address, secret, tuple(tunnelled), tuple(statements))
-        )
+        yield from tunnel_port_resources(TunnelPort(name, address, secret, tuple(tunnelled), tuple(statements)))
 
     def _close(self, unit: str, workload: str, port: int, plan: PortPlan) -> None:
         """Note that a port is closed because its policies cannot be read or enforced."""

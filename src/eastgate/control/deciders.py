@@ -43,6 +43,8 @@ _REASONS: dict[str, str] = {
     "unfit-certificate": (
         "its certificate is not for clients (extended key usage), or too weak (SHA-1, a short RSA key)"
     ),
+    "refused-tunnel": "the caller may not ask for this tunnel, or not state another caller",
+    "not-through-the-waypoint": "it came past the waypoint of the workload",
     UNCLEAR: "a header or query parameter that policies read has too many values",
     REFUSED_HOST: "the host is not a valid host with a port up to 65535",
     REFUSED_SPELLING: "the path is not in its canonical spelling, and an expression or a pattern reads it",

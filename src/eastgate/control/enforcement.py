@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from eastgate.authority.authority import Authority, Touched, programs_of
 from eastgate.basics.collection import no_collection
-from eastgate.control.ambient import AmbientResources, units_of
+from eastgate.control.ambient import AmbientResources, unit_at, units_of
 from eastgate.control.closures import Closure
 from eastgate.control.fleet import AuthorizerSockets, Fleet, SiteChange
 from eastgate.control.gateway_proxies import resources_of_gateway
@@ -147,6 +147,7 @@ class Enforcement:
         """
         fleet, world, change = self.fleet, self.authority.world, touched.change
         emptied = {site.proxy for key in sites.removed if (site := self.sites.get(key)) is not None}
+        self._forget_unserved(sites)
         for node in sites.removed & {*self.sites, *self.nodes}:
             fleet.forget(node)
             self._sidecars.forget(node)
@@ -169,7 +170,8 @@ class Enforcement:
         if any(changed.kind == "EndpointSlice" for changed in change.objects):
             services |= world.services.keys()
         if self.plans.follow(change, {*sites.gateways, *sites.removed}):
-            self._stale = dict.fromkeys((*self._served_sites(), *self.gateways))
+            proxies = (site.proxy for site in self._served_sites().values())
+            self._stale = dict.fromkeys((*proxies, *self.gateways, *self.waypoints))
         captured = bool(sites) or bool(services) or (bool(self.gateways) and is_routing(change))
         outbound = self._outbound.follow(services, self._served_sites(), captured=captured)
         stale = (*self._sidecars.stale(touched.points), *self.plans.stale_gateways(services))
@@ -183,6 +185,13 @@ class Enforcement:
             self.store.update(node, put=outbound[node].put, remove=outbound[node].removed)
         self._is_current = True
         return nodes | outbound.keys()
+
+    def _forget_unserved(self, sites: SiteChange) -> None:
+        """Forget the closed ports of workloads at waypoints that no longer serve them."""
+        for name, served in self.waypoints.items():
+            kept = sites.waypoints.get(name, served).workloads if name not in sites.removed else ()
+            for workload in {*served.workloads}.difference(kept):
+                self.fleet.closures.forget(unit_at(name, workload))
 
     def _is_between_pods(self) -> bool:
         """Return whether sidecars enforce network policies, or did before this change: a caller's egress policies apply

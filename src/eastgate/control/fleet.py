@@ -16,7 +16,7 @@ from eastgate.control.gateways import GatewaySite
 from eastgate.control.planning import Plans
 from eastgate.control.sites import ProxySite, WaypointSite, identity_of
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
-from eastgate.envoy.config.inbound_port import InboundPort
+from eastgate.envoy.config.inbound_port import SVID, InboundPort
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.server.resources import ResourceKey, XdsResource
 from eastgate.settings import OpenRequests
@@ -86,8 +86,10 @@ class Fleet:
         self.plans = Plans(authority, self.sites, self.gateways)
 
     def forget(self, node: str) -> None:
-        """Forget a proxy that is gone."""
-        self.sites.pop(node, None)
+        """Forget a proxy that is gone, or a workload whose proxy serves others."""
+        site = self.sites.pop(node, None)
+        if site is not None:
+            self.secrets.get(site.proxy, {}).pop(f"{SVID}/{node}", None)
         self.gateways.pop(node, None)
         self.waypoints.pop(node, None)
         self.secrets.pop(node, None)

@@ -17,7 +17,7 @@ from eastgate.envoy.config.hbone import PORT as TUNNEL_PORT
 from eastgate.local.machine.addresses import Addresses
 from eastgate.settings import MeshMode
 
-_NODE = "node/local"
+_NODE = "node:local"  # no workload can have this name
 
 
 class LocalPlacement:

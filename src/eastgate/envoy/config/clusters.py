@@ -136,9 +136,15 @@ def internal(name: str, listener: str) -> Plain:
 
 
 @lru_cache(maxsize=4096)
-def app_resources(port: str | int, app: SocketAddress) -> tuple[XdsResource, ...]:
-    """Return the cluster of the application behind a port, and its routes. It uses the callers' version of HTTP."""
-    cluster, routes = _app(port, {"type": "EDS", "eds_cluster_config": {"eds_config": ADS}})
+def app_resources(port: str | int, app: SocketAddress, most: int | None = None) -> tuple[XdsResource, ...]:
+    """Return the cluster of the application behind a port, and its routes. It uses the callers' version of HTTP.
+
+    `most`: the maximum number of connections to it.
+    """
+    config: Plain = {"type": "EDS", "eds_cluster_config": {"eds_config": ADS}}
+    if most is not None:
+        config["circuit_breakers"] = {"thresholds": [_LIMITS | {"max_connections": most}]}
+    cluster, routes = _app(port, config)
     return cluster, _endpoints(cluster.name, [app]), routes
 
 

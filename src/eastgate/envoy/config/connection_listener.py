@@ -20,7 +20,15 @@ from google.protobuf.wrappers_pb2 import StringValue
 from eastgate.envoy.config.inbound_listener import note
 from eastgate.envoy.config.inbound_port import NETWORK, InboundPort
 from eastgate.envoy.config.logs import denial_log, log_metadata, sent_connection_log, unreachable_log
-from eastgate.envoy.config.matching import NO_CALLER, UNFIT, by_protocol, caller_matcher, with_fit_certificate
+from eastgate.envoy.config.matching import (
+    BESIDE,
+    NO_CALLER,
+    UNFIT,
+    by_protocol,
+    caller_matcher,
+    only_through,
+    with_fit_certificate,
+)
 from eastgate.envoy.config.packing import pack
 from eastgate.envoy.config.predicates import ADDRESS_KEY, CERTIFICATE_KEY, PEER_KEY, SNI_KEY, SOURCE_KEY
 from eastgate.envoy.config.typed import Plain, filter_, message, struct, typed
@@ -52,9 +60,13 @@ def connection_listener(inbound: InboundPort, plan: PortPlan) -> Any:
     listener: Any = message(listener_pb2.Listener, plain)
     chains.name_closing_chain(NO_CALLER)
     chains.name_closing_chain(UNFIT)
-    listener.filter_chains.extend(chains.every())
     domain = inbound.trust_domain if inbound.handshakes else None
-    listener.filter_chain_matcher.CopyFrom(with_fit_certificate(matcher, _chain, domain))
+    matcher = with_fit_certificate(matcher, _chain, domain)
+    if inbound.waypoint is not None:
+        chains.name_closing_chain(BESIDE)
+        matcher = only_through(inbound.waypoint, matcher, _chain)
+    listener.filter_chains.extend(chains.every())
+    listener.filter_chain_matcher.CopyFrom(matcher)
     return listener
 
 
@@ -73,7 +85,7 @@ def _plain_listener(inbound: InboundPort) -> Plain:
 
 
 def _chain(to: Any, verdict: ProxyVerdict) -> None:
-    name = f"closed:{verdict.name}" if verdict in (NO_CALLER, UNFIT) else verdict.who
+    name = f"closed:{verdict.name}" if verdict in (NO_CALLER, UNFIT, BESIDE) else verdict.who
     to.action.name = "chain"
     to.action.typed_config.CopyFrom(pack(StringValue(value=name)))
 
@@ -149,9 +161,13 @@ class _Chains:
         return choice(tests[:-1], tests[-1][1])
 
     def _name_of(self, caller: CallerCell, leads_to: str) -> str:
-        """Return the name of a caller's chain. Under a new name, connections on the old chain are closed."""
+        """Return the name of a caller's chain. Under a new name, connections on the old chain are closed.
+
+        A workload that gets another waypoint, or loses it, has chains with new names.
+        """
         ended = self._inbound.ended.get(str(caller)) if leads_to == "requests" else None
-        return f"{leads_to}:{caller}" + (f"~{ended}" if ended else "")
+        through = f"{self._inbound.waypoint}>" if self._inbound.waypoint is not None else ""
+        return f"{leads_to}:{through}{caller}" + (f"~{ended}" if ended else "")
 
     def _name_allowing_chain(self, name: str, leads_to: str) -> str:
         if name not in self._chains:

@@ -4,7 +4,8 @@ A node proxy takes tunnels for each of its pods, and a waypoint for all pods tha
 is the address that was called. The caller is the peer, unless headers state another one. Two proxies may state it:
 
 - the waypoint of a pod, at the node proxy of that pod: any caller;
-- the node proxy of a pod, at the waypoint of that pod: no caller, for connections without mTLS.
+- the node proxy of a pod, at the waypoint of that pod: for connections without mTLS no caller, or the one that has the
+  address they come from, where addresses prove who calls.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ from eastgate.envoy.config.clusters import (
     options,
     tunnelled_app_resources,
 )
-from eastgate.envoy.config.inbound_listener import note, tls_socket
-from eastgate.envoy.config.inbound_port import HTTP, NETWORK, SVID, TIMEOUTS, UNSHARED, InboundPort
+from eastgate.envoy.config.inbound_listener import host_range, note, tls_socket
+from eastgate.envoy.config.inbound_port import HEADERS, HTTP, NETWORK, SVID, TIMEOUTS, UNSHARED, InboundPort
 from eastgate.envoy.config.listeners import accepting_listener, inner_listeners
-from eastgate.envoy.config.logs import denial_log
+from eastgate.envoy.config.logs import beside_log, refused_tunnel_log
+from eastgate.envoy.config.matching import BESIDE
 from eastgate.envoy.config.packing import serialize
-from eastgate.envoy.config.predicates import ADDRESS_KEY, CERTIFICATE_KEY, PEER_KEY, SOURCE_KEY
+from eastgate.envoy.config.predicates import ADDRESS_KEY, CERTIFICATE_KEY, PEER_KEY, SOURCE_KEY, TUNNEL_KEY
 from eastgate.envoy.config.rbac import extension_resource, filter_name
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 from eastgate.envoy.plan import PortPlan
@@ -47,10 +49,16 @@ PORT = 15008
 _CALLER, _ADDRESS, _SOURCE = "x-eastgate-caller", "x-eastgate-address", "x-eastgate-source"
 _HEADERS = (_CALLER, _ADDRESS, _SOURCE)
 # A peer that reads nothing must not fill the memory of the proxy.
-_WINDOWS = {"initial_stream_window_size": 1 << 20, "initial_connection_window_size": 16 << 20}
+_STREAM, _MOST_STREAMS = 1 << 20, 16
+_WINDOWS = {"initial_stream_window_size": _STREAM, "initial_connection_window_size": _MOST_STREAMS * _STREAM}
+# Callers may share a connection between proxies. However many of them read nothing, the others must get their share of
+# its window.
+_SHARED = {**_WINDOWS, "max_concurrent_streams": _MOST_STREAMS}
+# Of one pod. A tunnel takes no socket from its caller but one from the node proxy, which ends when it has no more.
+_MOST_CONNECTIONS = 10_000
 _CLUSTER, _STATEMENTS = "hbone", "statements"
 _ANY = ".+"
-_BESIDE = "not-through-the-waypoint"
+_REFUSED = "0:refused-tunnel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +87,25 @@ class Statement:
 class TunnelPort:
     """The entrance of tunnels: its address, the secret with its identity, and the ports behind it.
 
-    `takes_peers`: peers may come without a statement, as callers.
+    `owner`: the workload or waypoint that they lead to. `takes_peers`: peers may come without a statement, as callers.
     """
 
-    name: str
+    owner: str
     address: SocketAddress
     secret: str
     ports: tuple[Tunnelled, ...]
     statements: tuple[Statement, ...] = ()
     takes_peers: bool = True
 
+    @property
+    def name(self) -> str:
+        """Return the name of the listener and its routes."""
+        return f"hbone/{self.owner}"
+
 
 def tunnel_port_resources(tunnel: TunnelPort) -> Iterator[XdsResource]:
     """Yield the listener where tunnels arrive, its routes, and its rules. Only these change with the policies."""
-    yield _tunnel_listener(tunnel.name, tunnel.address, tunnel.secret)
+    yield _tunnel_listener(tunnel.name, tunnel.address, tunnel.secret, tunnel.owner)
     hosts = [_virtual_host(each) for each in tunnel.ports]
     routes = {"name": tunnel.name, "virtual_hosts": hosts, "validate_clusters": False}
     yield XdsResource(ROUTE, tunnel.name, serialize(message(route_pb2.RouteConfiguration, routes)))
@@ -100,12 +113,13 @@ def tunnel_port_resources(tunnel: TunnelPort) -> Iterator[XdsResource]:
 
 
 @lru_cache(maxsize=4096)
-def _tunnel_listener(name: str, address: SocketAddress, secret: str) -> XdsResource:
+def _tunnel_listener(name: str, address: SocketAddress, secret: str, owner: str) -> XdsResource:
     manager = typed(
         f"{NETWORK}.http_connection_manager.v3.HttpConnectionManager",
         stat_prefix=name,
         codec_type="HTTP2",
         generate_request_id=False,
+        request_headers_timeout=HEADERS,
         **TIMEOUTS | {"stream_idle_timeout": "0s"},
         http2_protocol_options={"allow_connect": True, **_WINDOWS},
         upgrade_configs=[{"upgrade_type": "CONNECT"}],
@@ -115,6 +129,7 @@ def _tunnel_listener(name: str, address: SocketAddress, secret: str) -> XdsResou
             filter_("router", typed(f"{HTTP}.router.v3.Router", suppress_envoy_headers=True)),
         ],
         rds={"config_source": ADS, "route_config_name": name},
+        access_log=refused_tunnel_log(owner, address.port, _REFUSED),
     )
     plain = {
         "name": name,
@@ -166,14 +181,15 @@ def _permission(statement: Statement) -> Plain:
 
 
 def _principal(statement: Statement) -> Plain:
-    """Match the peer, and the caller as it was noted: of several headers one might be matched, and another noted."""
-    peer = {"authenticated": {"principal_name": {"exact": statement.identity}}}
+    """Match the peer and the caller as they were noted. Of several names of the peer, and of several headers, one might
+    be matched and another noted.
+    """
+    peer = {"filter_state": {"key": TUNNEL_KEY, "string_match": {"exact": statement.identity}}}
     callers = f"{SPIFFE_ID}|{NOBODY}" if statement.of_anyone else NOBODY
     stated = {"filter_state": {"key": PEER_KEY, "string_match": {"safe_regex": {"regex": callers}}}}
     ids: list[Plain] = [peer, stated]
     if statement.address is not None:
-        length = 128 if ":" in statement.address else 32
-        ids.append({"direct_remote_ip": {"address_prefix": statement.address, "prefix_len": length}})
+        ids.append({"direct_remote_ip": host_range(statement.address)})
     return {"and_ids": {"ids": ids}}
 
 
@@ -185,6 +201,7 @@ def _notes() -> Plain:
     """Return the filter that notes the caller: the peer, or the one that is stated."""
     by_peer = [
         note(PEER_KEY, "%DOWNSTREAM_PEER_URI_SAN%"),
+        note(TUNNEL_KEY, "%DOWNSTREAM_PEER_URI_SAN%"),
         note(ADDRESS_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%"),
         note(SOURCE_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"),
         note(CERTIFICATE_KEY, CERTIFICATE),
@@ -242,7 +259,7 @@ def _tunnel_cluster(name: str, to: TunnelEnd, secret: str, source: str | None = 
             "load_assignment": {"cluster_name": cluster, "endpoints": [{"lb_endpoints": [endpoint]}]},
             "transport_socket": filter_("tls", mutual_tls([to.identity], secret)),
             **({"upstream_bind_config": {"source_address": {"address": source, "port_value": 0}}} if source else {}),
-            **options({"http2_protocol_options": _WINDOWS}),
+            **options({"http2_protocol_options": _SHARED}),
         },
     )
 
@@ -250,12 +267,20 @@ def _tunnel_cluster(name: str, to: TunnelEnd, secret: str, source: str | None = 
 def led_to_waypoint(inbound: InboundPort, waypoint: TunnelEnd) -> Iterator[XdsResource]:
     """Yield what leads connections without mTLS, made to a pod, to the waypoint of the pod. Others are refused."""
     name = f"inbound/{inbound.name}"
-    stated = [NOBODY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%", "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"]
+    source = ["%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%", "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"]
+    chains_by_address = [
+        {
+            "name": f"address/{address}",
+            "filter_chain_match": {"transport_protocol": "raw_buffer", "source_prefix_ranges": [host_range(address)]},
+            "filters": [_tunnelling(name, waypoint.called, [identity, *source])],
+        }
+        for address, identity in inbound.by_address
+    ]
     refusing = typed(
         f"{NETWORK}.tcp_proxy.v3.TcpProxy",
         stat_prefix=f"denied/{name}",
         cluster="nowhere",
-        access_log=denial_log(inbound.workload, inbound.port, _BESIDE),
+        access_log=beside_log(inbound.workload, inbound.port, BESIDE.name),
     )
     plain = {
         "name": name,
@@ -268,9 +293,10 @@ def led_to_waypoint(inbound: InboundPort, waypoint: TunnelEnd) -> Iterator[XdsRe
                 "name": "tls",
                 "filter_chain_match": {"transport_protocol": "tls"},
                 "filters": [filter_("proxy", refusing)],
-            }
+            },
+            *chains_by_address,
         ],
-        "default_filter_chain": {"name": "plain", "filters": [_tunnelling(name, waypoint.called, stated)]},
+        "default_filter_chain": {"name": "plain", "filters": [_tunnelling(name, waypoint.called, [NOBODY, *source])]},
     }
     yield XdsResource(LISTENER, name, serialize(message(listener_pb2.Listener, plain)))
     yield _tunnel_cluster(name, waypoint, inbound.secret, inbound.address)
@@ -287,7 +313,7 @@ def pod_port_resources(
     name = inbound.name
     yield internal_cluster(f"connections/{name}")
     yield internal_cluster(f"tunnelled/{name}")
-    yield from app_resources(name, app)
+    yield from app_resources(name, app, _MOST_CONNECTIONS)
     yield from inner_listeners(inbound, plan)
     if waypoint is None:
         yield accepting_listener(inbound)

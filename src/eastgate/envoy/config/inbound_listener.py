@@ -11,7 +11,7 @@ from envoy.config.listener.v3 import listener_pb2
 from eastgate.envoy.config.client_certificates import CERTIFICATE, OPTIONAL_TRUST
 from eastgate.envoy.config.inbound_port import ANY_PORT, NETWORK, Handshake, InboundPort
 from eastgate.envoy.config.logs import connection_log, handshake_log, log_metadata, sent_connection_log
-from eastgate.envoy.config.predicates import ADDRESS_KEY, CERTIFICATE_KEY, PEER_KEY, SNI_KEY, SOURCE_KEY
+from eastgate.envoy.config.predicates import ADDRESS_KEY, CERTIFICATE_KEY, PEER_KEY, SNI_KEY, SOURCE_KEY, TUNNEL_KEY
 from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS, filter_name
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 from eastgate.envoy.plan.decisions import NOBODY
@@ -39,7 +39,7 @@ def inbound_listener(inbound: InboundPort) -> Any:
 
 def tunnelled_listener(inbound: InboundPort) -> Any:
     """Build the listener for connections that came through a tunnel, which has noted the caller."""
-    keys = (PEER_KEY, ADDRESS_KEY, SOURCE_KEY, CERTIFICATE_KEY)
+    keys = (PEER_KEY, TUNNEL_KEY, ADDRESS_KEY, SOURCE_KEY, CERTIFICATE_KEY)
     notes = [note(key, f"%FILTER_STATE({key}:PLAIN)%") for key in keys]
     plain = {
         "name": f"tunnelled/{inbound.name}",
@@ -70,7 +70,7 @@ def _of_workload(inbound: InboundPort) -> Plain:
     chains_by_address = [
         {
             "name": f"address/{address}",
-            "filter_chain_match": {"transport_protocol": "raw_buffer", "source_prefix_ranges": [_host(address)]},
+            "filter_chain_match": {"transport_protocol": "raw_buffer", "source_prefix_ranges": [host_range(address)]},
             "filters": _outer(inbound, identity, tls=False),
         }
         for address, identity in inbound.by_address
@@ -149,7 +149,8 @@ def _secret(name: str) -> Plain:
     return {"name": name, "sds_config": ADS}
 
 
-def _host(address: str) -> Plain:
+def host_range(address: str) -> Plain:
+    """Return the range with this address alone."""
     return {"address_prefix": address, "prefix_len": 128 if ":" in address else 32}
 
 

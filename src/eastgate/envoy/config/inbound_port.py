@@ -17,6 +17,7 @@ _SERVER_FIRST = frozenset({25, 587, 3306, 4444, 5432, 6379, 9300, 11211})
 # direction. A refusal with `Connection: close` keeps the connection open for five seconds, or until the client closes
 # it; then the rest of the answer is dropped.
 TIMEOUTS = {"stream_idle_timeout": "3600s", "delayed_close_timeout": "5s"}
+HEADERS = "30s"  # from the first byte of a request to the last of its headers
 NETWORK = "envoy.extensions.filters.network"
 HTTP = "envoy.extensions.filters.http"
 SVID = "svid"  # the secret of a proxy with one identity
@@ -69,6 +70,7 @@ class InboundPort:
     - `sends_logs`: the proxy also sends its logged decisions to the control plane.
     - `shared`: the proxy serves several workloads, so that names of resources contain the name of the workload.
     - `at_waypoint`: the connection goes on to another proxy, with a statement of the caller.
+    - `waypoint`: the identity of the only peer whose tunnels lead to the port, if it has one.
     """
 
     workload: str
@@ -85,6 +87,7 @@ class InboundPort:
     sends_logs: bool = False
     shared: bool = False
     at_waypoint: bool = False
+    waypoint: str | None = None
 
     @property
     def name(self) -> str:

@@ -22,6 +22,7 @@ from eastgate.envoy.config.predicates import (
     PEER_KEY,
     SOURCE_KEY,
     TOKEN_KEY,
+    TUNNEL_KEY,
     WAITING_KEY,
 )
 from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS
@@ -64,6 +65,7 @@ _REQUEST_FIELDS = {
 }
 _DECIDED_CONNECTION = "%DYNAMIC_METADATA(envoy.filters.network.rbac:{}.shadow_effective_policy_id)%"
 _CONNECTION_FIELDS = {"decision": _DECIDED_CONNECTION.format(CONNECTIONS), "audit": _DECIDED_CONNECTION.format(AUDIT)}
+_DIRECT = {"source": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"}
 _NO_FIELDS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -117,6 +119,22 @@ def connection_log(workload: str, port: int) -> list[Plain]:
 def denial_log(workload: str, port: int, decision: str) -> list[Plain]:
     """Log each refused connection."""
     return _stdout("denial", workload, port, {"decision": decision})
+
+
+def beside_log(workload: str, port: int, decision: str) -> list[Plain]:
+    """Log each connection that is refused because it did not come through the waypoint of its workload."""
+    return _stdout("denial", workload, port, {"decision": decision, **_DIRECT})
+
+
+def refused_tunnel_log(workload: str, port: int, decision: str) -> list[Plain]:
+    """Log each refused tunnel, with the peer who asked for it, whomever it stated as the caller."""
+    peer = f"%FILTER_STATE({TUNNEL_KEY}:PLAIN)%"
+    [log] = _stdout("denial", workload, port, {"decision": decision, **_DIRECT, "peer": peer})
+    refusals = [
+        {"status_code_filter": {"comparison": {"op": op, "value": {"default_value": code, "runtime_key": "none"}}}}
+        for op, code in (("GE", 403), ("LE", 404))
+    ]
+    return [{**log, "filter": {"and_filter": {"filters": refusals}}}]
 
 
 def unreachable_log(workload: str, port: int) -> list[Plain]:

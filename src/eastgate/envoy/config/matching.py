@@ -30,6 +30,7 @@ from eastgate.envoy.config.predicates import (
     PATH_KEY,
     PEER_KEY,
     TOKEN_KEY,
+    TUNNEL_KEY,
     add_either,
     extension,
     filter_state,
@@ -50,6 +51,7 @@ from eastgate.ir.symbolic.trees import DecisionNode
 NO_CALLER = ProxyVerdict(False, 0, "no-caller")  # no note about the caller, which cannot happen
 _TOO_LONG = f".{{1000}}.{{1000}}.{{{LONGEST - 1999}}}(?s:.*)"  # 1,000 is the largest count in RE2
 UNFIT = ProxyVerdict(False, 0, "unfit-certificate")
+BESIDE = ProxyVerdict(False, 0, "not-through-the-waypoint")
 
 
 OnMatch: TypeAlias = Any  # messages of generated code are untyped
@@ -171,6 +173,16 @@ def with_fit_certificate(matcher: Any, leaf: Leaf, trust_domain: str | None = No
     match_regex(ambiguous, filter_state(CERTIFICATE_KEY), NAMED_TWICE)
     leaf(unfit.on_match, UNFIT)
     rest.matcher.CopyFrom(matcher)
+    return checked
+
+
+def only_through(waypoint: str, matcher: Any, leaf: Leaf) -> Any:
+    """Build a matcher that denies connections that came through no tunnel of this waypoint, before another decides."""
+    checked = _M()
+    [through], otherwise = _add_list(checked, 1)
+    match_text(through.predicate, filter_state(TUNNEL_KEY), exact=waypoint)
+    through.on_match.matcher.CopyFrom(matcher)
+    leaf(otherwise, BESIDE)
     return checked
 
 

@@ -21,6 +21,7 @@ from eastgate.ir import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, P
 from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, MCP_METHOD, MCP_TOOL, METHOD, PATH, SNI, Attribute
 
 PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBODY
+TUNNEL_KEY = "eastgate.tunnel"  # all URI names of the proxy or caller at the other end of the tunnel
 ADDRESS_KEY = "eastgate.address"
 CERTIFICATE_KEY = "eastgate.certificate"
 SOURCE_KEY = "eastgate.source"  # the address with its port, which identifies a log line

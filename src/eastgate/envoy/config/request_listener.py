@@ -7,13 +7,12 @@ from typing import Any
 
 from envoy.config.listener.v3 import listener_pb2
 
-from eastgate.envoy.config.inbound_port import HTTP, NETWORK, TIMEOUTS, InboundPort
+from eastgate.envoy.config.inbound_port import HEADERS, HTTP, NETWORK, TIMEOUTS, InboundPort
 from eastgate.envoy.config.logs import log_metadata, open_request_log, request_log, sent_request_log
 from eastgate.envoy.config.rbac import ATTRIBUTES, REQUESTS, VALUES, filter_name
 from eastgate.envoy.config.tokens import identity_filter, token_filter
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
-_HEADERS_TIMEOUT = "30s"  # from the first byte of a request to the last of its headers
 _OPEN_LOG_INTERVAL = "0.5s"  # between two log lines about an open request
 _REPLIES = {
     0: (403, "forbidden\n"),
@@ -68,7 +67,7 @@ def build_request_listener(
         server_header_transformation="PASS_THROUGH",
         generate_request_id=False,
         early_header_mutation_extensions=[_strip_headers("x-envoy-", *own_headers)],
-        request_headers_timeout=_HEADERS_TIMEOUT,
+        request_headers_timeout=HEADERS,
         **TIMEOUTS,
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],

@@ -1,8 +1,8 @@
 """A small program that becomes Envoy: `python -I -S launch.py PARENT ENVOY ARGUMENT...`, the bootstrap on stdin.
 
-The mesh cannot do three things from outside, so this program runs between it and Envoy. Envoy dies with the mesh, for
-any reason. The bootstrap, which may hold keys, is in memory only: no file, no argument that other users can read. And a
-crash leaves no core file with those keys.
+The mesh cannot do four things from outside, so this program runs between it and Envoy. Envoy dies with the mesh, for
+any reason. The bootstrap, which may hold keys, is in memory only: no file, no argument that other users can read. A
+crash leaves no core file with those keys. And Envoy may open as many files as the user may: without a free one it ends.
 
 It uses only a small part of the standard library: there is one start per workload.
 """
@@ -27,6 +27,8 @@ def main(arguments: list[str]) -> int:
     if os.getppid() != int(parent):  # it died before the kernel started to watch it
         return _ORPHAN
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     bootstrap = memory_file(sys.stdin.buffer.read())
     devnull = os.open(os.devnull, os.O_RDONLY)
     os.dup2(devnull, 0)
