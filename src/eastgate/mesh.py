@@ -26,7 +26,7 @@ try:
         TrustBundles,
         WorkloadApi,
     )
-    from eastgate.control.sites import ProxySite
+    from eastgate.control.sites import ProxySite, WaypointEntrance, WaypointSite
     from eastgate.envoy.config.clusters import SocketAddress
     from eastgate.envoy.config.tokens import TokenIdentity
     from eastgate.local.mesh import LocalMesh, MeshOptions
@@ -57,6 +57,8 @@ __all__ = [
     "SvidsRenewed",
     "TokenIdentity",
     "TrustBundles",
+    "WaypointEntrance",
+    "WaypointSite",
     "WorkloadApi",
 ]
 

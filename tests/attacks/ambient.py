@@ -1,4 +1,4 @@
-"""What attacks on an ambient mesh need: a world, an application, and requests for tunnels, written by hand."""
+"""Helpers for attacks on an ambient mesh: a world, an application, and handwritten requests for tunnels."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def authority(mesh: Running, workload: str = SERVER) -> bytes:
 
 
 def tunnel_ends(mesh: Running) -> Mapping[str, tuple[str, int]]:
-    """Where tunnels end: at the waypoint, at the node proxy for the pod behind it, and for the pod without one."""
+    """Return the addresses where tunnels end: at the waypoint, at the node proxy for the pod behind it, and for the pod without one."""
     sites, at = mesh.mesh.sites, mesh.mesh.waypoints[WAYPOINT].waypoint.address
     behind, without = sites[SERVER], sites[OPEN_POD]
     return {

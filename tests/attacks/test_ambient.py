@@ -80,7 +80,7 @@ async def test_only_a_certificate_with_the_one_name_of_the_waypoint_states_calle
             "of two domains, signed by the other": theirs.forged(friend, waypoint),
             "of the waypoint, signed by another domain": theirs.forged(waypoint),
             "of the waypoint, signed by itself": ours.forged(waypoint, self_signed=True),
-            "of the waypoint and somebody": ours.forged(waypoint, sa("alice")),
+            "of the waypoint and another account": ours.forged(waypoint, sa("alice")),
             "of the waypoint twice": ours.forged(waypoint, waypoint),
             "of the waypoint and more": ours.forged(f"{waypoint},x"),
             "of the waypoint, for servers": ours.forged(waypoint, for_clients=False),

@@ -15,7 +15,7 @@ from eastgate.control.fleet import Fleet
 from eastgate.control.sites import identity_of
 from eastgate.envoy.config.clusters import SocketAddress, TunnelEnd, every_authority
 from eastgate.envoy.config.hbone import (
-    Statement,
+    CallerStatement,
     Tunnelled,
     TunnelPort,
     pod_port_resources,
@@ -67,7 +67,7 @@ class AmbientResources:
             yield from fleet.closures.guard(workload, port, resources, trust, closing_of(inbound))
             self._close(workload, workload, port, plan)
             tunnelled.append(Tunnelled((called,), f"tunnelled/{inbound.name}"))
-        statements = (Statement(waypoint.identity, of_anyone=True),) if waypoint is not None else ()
+        statements = (CallerStatement(waypoint.identity, of_anyone=True),) if waypoint is not None else ()
         address = SocketAddress(site.address, site.tunnel)
         yield from tunnel_port_resources(
             TunnelPort(
@@ -102,7 +102,7 @@ class AmbientResources:
                 yield from fleet.closures.guard(unit, port, resources, trust, closing_of(inbound))
                 self._close(unit, workload, port, plan)
                 tunnelled.append(Tunnelled((called,), f"tunnelled/{inbound.name}"))
-                statements.append(Statement(end.identity, site.address, (called,), of_anyone=fleet.by_address))
+                statements.append(CallerStatement(end.identity, site.address, (called,), of_anyone=fleet.by_address))
         address = served.waypoint.address
         yield from tunnel_port_resources(TunnelPort(name, address, secret, tuple(tunnelled), tuple(statements)))
 

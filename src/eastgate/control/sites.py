@@ -140,23 +140,16 @@ class ProxySite:
     uncaptured: frozenset[int] = frozenset()
     node: str = ""
     tunnel: int = 0
-    waypoint: Waypoint | None = None
+    waypoint: WaypointEntrance | None = None
 
     @property
     def proxy(self) -> str:
         """Return the name of the proxy that stands before the workload: its sidecar, or that of its node."""
         return self.node or self.workload
 
-    def tunnel_end(self, port: int, identity: str) -> TunnelEnd:
-        """Return where a tunnel to a port begins, for callers: at the waypoint, or else at the proxy of the node."""
-        (called,) = every_authority([self.address], self.ports[port])
-        if self.waypoint is not None:
-            return TunnelEnd(called, self.waypoint.address, self.waypoint.identity)
-        return TunnelEnd(called, SocketAddress(self.address, self.tunnel), identity)
-
 
 @dataclass(frozen=True, slots=True)
-class Waypoint:
+class WaypointEntrance:
     """A waypoint: the name of its proxy, the address where tunnels arrive, and its SPIFFE ID."""
 
     name: str
@@ -168,8 +161,16 @@ class Waypoint:
 class WaypointSite:
     """The proxy that is a waypoint, and the workloads that it serves."""
 
-    waypoint: Waypoint
+    waypoint: WaypointEntrance
     workloads: tuple[str, ...]
+
+
+def tunnel_end_of(site: ProxySite, port: int, identity: str) -> TunnelEnd:
+    """Return where a tunnel to a port begins, for callers: at the waypoint, or else at the proxy of the node."""
+    (called,) = every_authority([site.address], site.ports[port])
+    if site.waypoint is not None:
+        return TunnelEnd(called, site.waypoint.address, site.waypoint.identity)
+    return TunnelEnd(called, SocketAddress(site.address, site.tunnel), identity)
 
 
 def waypoint_identity(trust_domain: str, namespace: str) -> str:
@@ -254,7 +255,7 @@ def endpoints_of(
         identity = identity_of(pod, settings)
         numbers = [number for number in world.target_ports(service, port, pod) if number in site.ports]
         (ready if pod.ready else unready).extend(
-            site.tunnel_end(number, str(identity)) if site.node else SocketAddress(site.address, site.ports[number])
+            tunnel_end_of(site, number, str(identity)) if site.node else SocketAddress(site.address, site.ports[number])
             for number in numbers
         )
         identities |= {identity} if identity is not None else set()

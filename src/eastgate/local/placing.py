@@ -11,7 +11,7 @@ from eastgate.control.ambient import needs_waypoint, waypoint_name
 from eastgate.control.fleet import SiteChange
 from eastgate.control.gateway_nodes import gateway_node, ports_of_gateway
 from eastgate.control.gateways import GatewaySite
-from eastgate.control.sites import ProxySite, Waypoint, WaypointSite, identity_of, ports_of, waypoint_identity
+from eastgate.control.sites import ProxySite, WaypointEntrance, WaypointSite, identity_of, ports_of, waypoint_identity
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.hbone import PORT as TUNNEL_PORT
 from eastgate.local.machine.addresses import Addresses
@@ -54,7 +54,7 @@ class LocalPlacement:
         sites = {}
         domain = authority.settings.trust_domain
         waypoints = {
-            name: Waypoint(name, SocketAddress(addresses[name], tunnel), waypoint_identity(domain, namespace))
+            name: WaypointEntrance(name, SocketAddress(addresses[name], tunnel), waypoint_identity(domain, namespace))
             for key, name in behind.items()
             for namespace in [world.workloads[key].namespace]
         }

@@ -70,7 +70,7 @@ class Tunnelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class CallerStatement:
     """A peer that may state the caller: its identity, and its address where that counts.
 
     `authorities` are the ports that it may do so for; None: all. `of_anyone`: it may state any caller, not only that
@@ -94,7 +94,7 @@ class TunnelPort:
     address: SocketAddress
     secret: str
     ports: tuple[Tunnelled, ...]
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[CallerStatement, ...] = ()
     takes_peers: bool = True
 
     @property
@@ -173,14 +173,14 @@ def _statements(tunnel: TunnelPort) -> Plain:
     return {"rules": {"action": "ALLOW", "policies": rules}}
 
 
-def _permission(statement: Statement) -> Plain:
+def _permission(statement: CallerStatement) -> Plain:
     rules = [_header(name, _ANY) for name in _HEADERS]
     if statement.authorities is not None:
         rules.append(_header(":authority", "|".join(map(re.escape, statement.authorities))))
     return {"and_rules": {"rules": rules}}
 
 
-def _principal(statement: Statement) -> Plain:
+def _principal(statement: CallerStatement) -> Plain:
     """Match the peer and the caller as they were noted. Of several names of the peer, and of several headers, one might
     be matched and another noted.
     """

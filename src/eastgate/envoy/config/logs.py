@@ -127,7 +127,7 @@ def beside_log(workload: str, port: int, decision: str) -> list[Plain]:
 
 
 def refused_tunnel_log(workload: str, port: int, decision: str) -> list[Plain]:
-    """Log each refused tunnel, with the peer who asked for it, whomever it stated as the caller."""
+    """Log each refused tunnel, with its peer, not the stated caller."""
     peer = f"%FILTER_STATE({TUNNEL_KEY}:PLAIN)%"
     [log] = _stdout("denial", workload, port, {"decision": decision, **_DIRECT, "peer": peer})
     refusals = [
