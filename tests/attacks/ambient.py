@@ -120,7 +120,7 @@ def authority(mesh: Running, workload: str = SERVER) -> bytes:
 
 
 def tunnel_ends(mesh: Running) -> Mapping[str, tuple[str, int]]:
-    """Return the addresses where tunnels end: at the waypoint, at the node proxy for the pod behind it, and for the pod without one."""
+    """Return the addresses where tunnels end: the waypoint, and the node proxy for the pods with and without it."""
     sites, at = mesh.mesh.sites, mesh.mesh.waypoints[WAYPOINT].waypoint.address
     behind, without = sites[SERVER], sites[OPEN_POD]
     return {
