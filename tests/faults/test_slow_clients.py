@@ -15,7 +15,7 @@ import pytest
 from envoy.config.listener.v3 import listener_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 
-from eastgate.control import enforcement
+from eastgate.control import sidecars
 from eastgate.envoy.config import sidecar
 from eastgate.envoy.server.resources import LISTENER, XdsResource
 from eastgate.local.machine.connection import HttpRequest
@@ -54,7 +54,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
             else:
                 yield one
 
-    monkeypatch.setattr(enforcement, "inbound_resources", resources)
+    monkeypatch.setattr(sidecars, "inbound_resources", resources)
 
 
 async def _never_ends(mesh: Running, first: bytes, piece: bytes) -> bytes:

@@ -110,9 +110,9 @@ class AmbientResources:
         """Note that a port is closed because its policies cannot be read or enforced."""
         closures = self._fleet.closures
         if unreadable := self._fleet.authority.rejected_at(self._fleet.points_at(workload)):
-            closures.closed[unit, port] = describe_unreadable(unit, port, unreadable)
+            closures.closed[unit, port] = describe_unreadable(workload, port, unreadable)
         if plan.refused is not None:
-            closures.closed[unit, port] = describe_inexpressible(unit, plan, plan.refused)
+            closures.closed[unit, port] = describe_inexpressible(workload, plan, plan.refused)
 
 
 def unit_at(waypoint: str, workload: str) -> str:

@@ -115,6 +115,12 @@ class Enforcement:
         """Return the closed ports, by workload and port number."""
         return self.fleet.closures.closed
 
+    def closure_of(self, node: str, port: int) -> Closure | None:
+        """Return the closure of a port, at the proxy of a workload or at its waypoint; None if it is open."""
+        site = self.sites.get(node)
+        at_waypoint = unit_at(site.waypoint.name, node) if site is not None and site.waypoint is not None else node
+        return self.closed.get((node, port)) or self.closed.get((at_waypoint, port))
+
     def units_of(self, proxy: str) -> Iterable[str]:
         """Return the names by which the ports are closed that a proxy guards."""
         return units_of(proxy, self.fleet)

@@ -78,7 +78,7 @@ def _cause(mesh: LocalMesh, check: Check, call: CallResult, question: Question, 
     is_unproven = call.observation is not None and call.observation.peer in (None, "none") and _is_of_pod(question)
     if call.observation is not None and call.observation.level == "handshake":
         return _NO_HANDSHAKE
-    if not call.allowed and (workload, int(port)) in mesh.enforcement.closed:
+    if not call.allowed and mesh.enforcement.closure_of(workload, int(port)) is not None:
         return _CLOSED
     if call.is_beyond_engine:
         return _BEYOND

@@ -102,7 +102,7 @@ class Handlers:
         if observation is None and call.called.status == 0:
             return f"the proxy logged no decision, so that the verdict is unknown: {call.called.error}"
         workload, _, port = call.at.rpartition(":")
-        closure = self._mesh.enforcement.closed.get((workload, int(port)))
+        closure = self._mesh.enforcement.closure_of(workload, int(port))
         if closure is not None and closure.covers(call.destination.points if call.destination is not None else ()):
             return str(closure)
         if call.is_beyond_engine and call.allowed != call.decision.allowed:
