@@ -57,7 +57,7 @@ def svg(lines: Mapping[str, Line]) -> str:
             f'<text x="{_LEFT}" y="18" font-size="14" font-weight="600">Throughput of one Envoy by number of rules'
             "</text>",
             f'<text x="{_LEFT}" y="35" fill="#666">requests with mTLS, the last rule allows; 1: the same listeners '
-            "without rules. Lists are written as Istio writes them</text>",
+            "without rules. Lists as Istio writes them</text>",
             *scale.grid(),
             *(_line(kind, line, scale) for kind, line in lines.items()),
             *_labels(lines, scale),
